@@ -1,0 +1,139 @@
+"""The command line: the only place with prints to the user, exit codes and log set-up."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from ndcg_spark.config import EvaluateJob, ImportTrecJob, Job, add_flags
+from ndcg_spark.errors import DiscountWarning, NdcgSparkError, UsageError, nearest
+from ndcg_spark.measures import catalogue
+from ndcg_spark.pipeline import evaluate, import_trec
+from ndcg_spark.printing import print_evaluation
+from ndcg_spark.sample.demo import demo_job
+from ndcg_spark.version import __version__
+
+Command = Callable[[dict[str, Any]], None]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code (0 good, 2 usage, 3 input refused, 4 check failed, 1 else)."""
+    _quiet_logs()
+    try:
+        given = _parse(sys.argv[1:] if arguments is None else list(arguments))
+        given.pop("run")(given)
+    except NdcgSparkError as problem:
+        print(f"ndcg-spark: error: {problem}", file=sys.stderr)
+        return problem.exit_code
+    except BrokenPipeError:  # `| head` is not an error
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        print("ndcg-spark: interrupted; nothing was published", file=sys.stderr)
+        return 130
+    except Exception as problem:
+        traceback.print_exc()
+        print(f"ndcg-spark: unexpected error: {_cause(problem)}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def command(name: str) -> int:
+    """Run one command with the process's arguments: what `jobs/NAME.py` does."""
+    return main([name, *sys.argv[1:]])
+
+
+def _parse(arguments: list[str]) -> dict[str, Any]:
+    parser = _Parser(
+        prog="ndcg-spark", description="Ranking evaluation on Spark", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"ndcg-spark {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
+    for name, (run, job, text) in COMMANDS.items():
+        sub = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+        sub.set_defaults(run=run)
+        if job:
+            add_flags(sub, job)
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        hint = nearest(arguments[0], COMMANDS)
+        raise UsageError(f"unknown command {arguments[0]!r}{hint}; commands: {', '.join(COMMANDS)}")
+    given, stray = parser.parse_known_args(arguments)
+    values = vars(given)
+    name = values.pop("command")
+    if not name:
+        parser.print_help()
+        raise UsageError(f"give a command: {', '.join(COMMANDS)}")
+    if stray:
+        job = COMMANDS[name][1]
+        flags = ["--config", *(f"--{key.replace('_', '-')}" for key in (job.keys() if job else ()))]
+        raise UsageError(f"{name}: unknown argument {stray[0]!r}{nearest(stray[0], flags)}")
+    return values
+
+
+def _evaluate(given: dict[str, Any]) -> None:
+    config = given.pop("config", None)
+    job = EvaluateJob.read(given, config)
+    _run_evaluation(job)
+
+
+def _run_evaluation(job: Any) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", DiscountWarning)
+        with evaluate(job) as found:
+            if not job.quiet:
+                print(f"ndcg-spark: engine {found.engine}", file=sys.stderr)
+            print_evaluation(found, job.format, job.per_query, job.quiet, sys.stdout)
+    for text in {str(w.message) for w in caught if issubclass(w.category, DiscountWarning)}:
+        print(f"ndcg-spark: warning: {text}", file=sys.stderr)
+
+
+def _import_trec(given: dict[str, Any]) -> None:
+    job = ImportTrecJob.read(given, given.pop("config", None))
+    for table, found in import_trec(job).items():
+        print(f"{table}: {found['rows']} rows in {found['path']}")
+
+
+def _demo(given: dict[str, Any]) -> None:
+    job = demo_job(given, given.pop("config", None))
+    _run_evaluation(job)
+
+
+def _measures(given: dict[str, Any]) -> None:
+    rows = [["measure", "trec_eval", "parameters", "definition"]]
+    for measure in catalogue():
+        trec = ", ".join(filter(None, (measure.trec, measure.trec_cut)))
+        names = ", ".join(measure.parameters())
+        rows.append([measure.canonical, trec or "-", names or "-", measure.summary()])
+    for row in rows:
+        print("\t".join(row))
+
+
+COMMANDS: dict[str, tuple[Command, type[Job] | None, str]] = {
+    "evaluate": (_evaluate, EvaluateJob, "evaluate runs against qrels"),
+    "import-trec": (_import_trec, ImportTrecJob, "TREC text files to Parquet"),
+    "measures": (_measures, None, "list the measures"),
+    "demo": (_demo, EvaluateJob, "evaluate the sample data that ships with the package"),
+}
+
+
+def _quiet_logs() -> None:
+    """The engines' own logs would repeat, in a hundred lines, what our one paragraph says."""
+    for name in ("pyspark", "py4j"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def _cause(problem: Exception) -> str:
+    """The line that says what happened, out of an engine's many."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by:")]
+    return (causes[-1] if causes else lines[0] if lines else repr(problem))[:500]

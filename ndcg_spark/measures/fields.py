@@ -1,0 +1,64 @@
+"""Validation of dataclass fields by their type annotation: the annotation is the rule."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import types
+import typing
+from typing import Any, Literal
+
+from ndcg_spark.errors import UsageError, unknown
+
+
+def hints(cls: Any) -> dict[str, Any]:
+    """The resolved annotations of a dataclass, by field name."""
+    return _hints(cls)
+
+
+@functools.cache
+def _hints(cls: Any) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def check_fields(owner: Any) -> None:
+    """Convert and check every field of a frozen dataclass in place.
+
+    A field with ``metadata={"convert": f}`` is passed through ``f``; the others are checked
+    against their annotation (bool, int, float, str, Literal, or one of these or None).
+
+    Raises:
+        UsageError: naming the owner, the field, the value and what is allowed.
+    """
+    for field in dataclasses.fields(owner):
+        value = getattr(owner, field.name)
+        convert = field.metadata.get("convert")
+        checked = (
+            convert(value)
+            if convert
+            else checked_value(
+                f"{type(owner).__name__}.{field.name}", value, hints(type(owner))[field.name]
+            )
+        )
+        object.__setattr__(owner, field.name, checked)
+
+
+def checked_value(what: str, value: Any, hint: Any) -> Any:
+    """The value, converted to what the annotation asks for, or a UsageError."""
+    if typing.get_origin(hint) in (types.UnionType, typing.Union):
+        if value is None:
+            return None
+        (hint,) = [h for h in typing.get_args(hint) if h is not type(None)]
+    if typing.get_origin(hint) is Literal:
+        allowed = typing.get_args(hint)
+        if value not in allowed:
+            raise unknown(what, str(value), allowed)
+        return value
+    if hint is float and isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not math.isfinite(value):
+            raise UsageError(f"{what} must be a finite number, not {value!r}")
+        return float(value)
+    if type(value) is not hint:
+        raise UsageError(f"{what} must be of type {hint.__name__}, not {value!r}")
+    return value

@@ -1,0 +1,198 @@
+"""One parser for measure names in ir_measures, trec_eval and our own spelling."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import re
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from ndcg_spark.errors import DiscountWarning, UsageError, nearest
+from ndcg_spark.measures.base import SPELLINGS, Measure, Spelling
+from ndcg_spark.measures.discounts import diverges
+from ndcg_spark.measures.gains import Gain, gain
+
+_NUMBER = re.compile(r"\d+")
+_PAIR = re.compile(r"-?[\d.]+\s*=\s*[\d.eE+-]+")
+
+
+def parse_measure(text: str | Measure) -> Measure:
+    """The one measure that a name stands for; ``parse_measure(str(m)) == m``.
+
+    Raises:
+        UsageError: for an unknown name (with the nearest), a bad parameter or cut-off, or a name
+            that stands for several measures.
+
+    >>> print(parse_measure("ndcg_cut_10"), parse_measure("nDCG(dcg='exp-log2')@5"))
+    nDCG@10 nDCG(gain='exp2')@5
+    """
+    found = parse_measures([text])
+    if len(found) != 1:
+        raise UsageError(f"{text!r} stands for {len(found)} measures; give one cut-off")
+    return found[0]
+
+
+def parse_measures(
+    wanted: str | Measure | type[Measure] | Iterable[str | Measure | type[Measure]],
+) -> list[Measure]:
+    """The measures that names or objects stand for, in order, each once.
+
+    Commas separate names; a bare number after a comma is one more cut-off of the name before it,
+    and ``grade=gain`` continues a gain map.
+
+    >>> [str(m) for m in parse_measures("P.5,10,map")]
+    ['P@5', 'P@10', 'AP']
+    """
+    items = [wanted] if isinstance(wanted, (str, Measure, type)) else list(wanted)
+    found: list[Measure] = []
+    for item in items:
+        if isinstance(item, str):
+            found += _several(item)
+        elif isinstance(item, Measure):
+            found += _complete(item, ())
+        elif isinstance(item, type) and issubclass(item, Measure):
+            found += _complete(item(), ())
+        else:
+            raise UsageError(f"{item!r} is neither a measure nor a measure's name")
+    if not found:
+        raise UsageError("no measure was asked for; name at least one, as in nDCG@10")
+    return list(dict.fromkeys(found))
+
+
+def resolve(wanted: list[Measure], rel: float = 1.0, global_gains: object = None) -> list[Measure]:
+    """The measures with the evaluation's threshold and gains where they have none of their own.
+
+    Warns once for each discount under which one query's value does not converge.
+    """
+    own = None if global_gains is None else gain(global_gains)
+    resolved = [_with_defaults(measure, rel, own) for measure in wanted]
+    for name in dict.fromkeys(getattr(measure, "dis", "none") for measure in resolved):
+        if diverges(name):
+            warnings.warn(
+                f"under the discount {name} the value of one query does not converge as lists "
+                "grow; compare systems by log2 or power:b with b <= 1",
+                DiscountWarning,
+                stacklevel=3,
+            )
+    return resolved
+
+
+def _with_defaults(measure: Measure, rel: float, own: Gain | None) -> Measure:
+    changes: dict[str, Any] = {}
+    if measure.uses_rel() and rel != 1.0 and getattr(measure, "rel", None) == 1.0:
+        changes["rel"] = rel
+    if own is not None and getattr(measure, "gain", None) == Gain():
+        changes["gain"] = own
+    return dataclasses.replace(measure, **changes) if changes else measure
+
+
+def _several(text: str) -> list[Measure]:
+    found: list[Measure] = []
+    pending = ""
+    for token in _split(text):
+        if pending and _PAIR.fullmatch(token):
+            pending += f",{token}"
+            continue
+        if pending:
+            found += _named(pending)
+            pending = ""
+        if found and _NUMBER.fullmatch(token):
+            found.append(found[-1] @ int(token))
+        elif "." in token and _PAIR.fullmatch(token.split(".", 1)[1]):
+            pending = token
+        else:
+            found += _named(token)
+    return found + (_named(pending) if pending else [])
+
+
+def _split(text: str) -> list[str]:
+    """Split at commas outside brackets and quotes."""
+    parts, depth, quote = [""], 0, ""
+    for char in text:
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth -= 1
+        elif char == "," and depth == 0:
+            parts.append("")
+            continue
+        parts[-1] += char
+    if any(not part.strip() for part in parts):
+        raise UsageError(f"an empty measure name in {text!r}")
+    return [part.strip() for part in parts]
+
+
+_MEASURE = re.compile(
+    r"""(?P<name>[A-Za-z_][\w-]*)\s*
+    (?P<arguments>\((?:[^()]|\([^()]*\))*\))?\s*
+    (?:@(?P<cut>.+)|\.(?P<dotted>.+))?""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def _named(text: str) -> list[Measure]:
+    match = _MEASURE.fullmatch(text)
+    if not match:
+        raise UsageError(f"cannot read the measure {text!r}; write it as in nDCG@10 or AP(rel=2)")
+    spelling, cut_in_name = _lookup(match["name"])
+    params = dict(spelling.preset) | _arguments(match["arguments"] or "()", text)
+    dotted = match["dotted"]
+    if dotted and "=" in dotted:
+        params["gain"], dotted = dotted, None
+    cuts = [cut.strip() for cut in (match["cut"], cut_in_name, dotted) if cut]
+    if len(cuts) + ("cutoff" in params) > 1:
+        raise UsageError(f"{text!r} has more than one cut-off")
+    if cuts:
+        params["cutoff"] = cuts[0]
+    return _complete(_build(spelling, params, text), () if cuts else spelling.cuts)
+
+
+def _lookup(name: str) -> tuple[Spelling, str | None]:
+    """The spelling for a name; `ndcg_cut_10` is `ndcg_cut` with a cut-off."""
+    stem, _, last = name.rpartition("_")
+    tries: list[tuple[str, str | None]] = [(name, None)]
+    if stem and last.isdigit():
+        tries.append((stem, last))
+    folded = {known.casefold(): known for known in SPELLINGS}
+    for attempt, cut in tries:
+        known = attempt if attempt in SPELLINGS else folded.get(attempt.casefold())
+        if known:
+            return SPELLINGS[known], cut
+    raise UsageError(
+        f"unknown measure {name!r}{nearest(name, SPELLINGS)}; `ndcg-spark measures` lists them"
+    )
+
+
+def _arguments(inside: str, text: str) -> dict[str, Any]:
+    try:
+        call = ast.parse(f"f{inside}", mode="eval").body
+        if not isinstance(call, ast.Call) or call.args:
+            raise ValueError("parameters are written name=value")
+        return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
+    except (SyntaxError, ValueError) as problem:
+        raise UsageError(f"cannot read the parameters of {text!r}: {problem}") from None
+
+
+def _build(spelling: Spelling, params: dict[str, Any], text: str) -> Measure:
+    allowed = [*spelling.measure.parameters(), *getattr(spelling.measure, "aliases", ())]
+    for name in params:
+        if name not in allowed:
+            raise UsageError(
+                f"{text!r}: {spelling.measure.canonical} has no parameter {name!r}"
+                f"{nearest(name, allowed)}; it has: {', '.join(allowed) or 'none'}"
+            )
+    return spelling.measure(**params)
+
+
+def _complete(measure: Measure, cuts: tuple[int, ...]) -> list[Measure]:
+    if getattr(measure, "cutoff", None) is None and cuts:
+        return [measure @ cut for cut in cuts]
+    if measure.needs_cutoff and getattr(measure, "cutoff", None) is None:
+        raise UsageError(f"{measure.canonical} needs a cut-off, as in {measure.canonical}@10")
+    return [measure]

@@ -1,0 +1,68 @@
+"""The named options that hold for every measure of an evaluation, one default each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ndcg_spark.errors import UsageError
+from ndcg_spark.measures.fields import check_fields
+
+
+def _policy(default: Any, text: str, *flags: str) -> Any:
+    return field(default=default, metadata={"help": text, "flags": flags})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Policies:
+    """How an evaluation treats ties, missing queries, negatives, duplicates and the like.
+
+    Raises:
+        UsageError: for a value that an option does not allow.
+    """
+
+    ties: Literal["docid_desc", "docid_asc"] = _policy(
+        "docid_desc",
+        "order of equal scores: doc_id descending (trec_eval) or ascending, by UTF-8 bytes",
+    )
+    order_by: Literal["score", "rank"] = _policy(
+        "score", "rank by score, or take the rank column (1-based, no gap, no repeat)"
+    )
+    score_order: Literal["descending", "ascending"] = _policy(
+        "descending", "ascending: smaller scores are better (distances)"
+    )
+    queries: Literal["judged", "intersection", "run"] = _policy(
+        "judged",
+        "every judged query (a missing one scores 0), those in both, or those of the run",
+    )
+    no_relevant: Literal["zero", "skip", "one", "nan"] = _policy(
+        "zero", "value of a query without a relevant document"
+    )
+    judged_only: bool = _policy(False, "drop unjudged documents before ranking (trec_eval -J)")
+    negative: Literal["nonrelevant", "unjudged", "error"] = _policy(
+        "nonrelevant", "a negative grade: judged with gain 0, as if unjudged, or refused"
+    )
+    rel: float = _policy(1.0, "smallest grade that counts as relevant in binary measures", "-l")
+    depth: int | None = _policy(None, "cut every run at this rank (trec_eval -M); not the ideal")
+    duplicate_docs: Literal["error", "max"] = _policy(
+        "error", "a document twice in a list: refuse, or keep its best score"
+    )
+    duplicate_qrels: Literal["error", "max"] = _policy(
+        "error", "a document judged twice: refuse, or keep the highest grade"
+    )
+    nan_score: Literal["error", "last"] = _policy(
+        "error", "a NaN or null score: refuse, or rank it last"
+    )
+    on_no_overlap: Literal["error", "zero"] = _policy(
+        "error", "runs and qrels share no query: refuse, or score everything 0"
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+        if self.depth is not None and self.depth < 1:
+            raise UsageError(f"Policies.depth must be at least 1, not {self.depth}")
+        if self.order_by == "rank" and self.duplicate_docs == "max":
+            raise UsageError(
+                "duplicate_docs='max' cannot go with order_by='rank': a ranking that repeats a "
+                "document has no defined places; use order_by='score' or clean the run"
+            )

@@ -1,0 +1,76 @@
+"""From a batch to every measure's value: the policies first, then all measures at once."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from ndcg_spark.measures.base import Measure
+from ndcg_spark.measures.batch import Array, Batch, Ints, Mask, counts_before
+from ndcg_spark.measures.policies import Policies
+
+
+def prepared(batch: Batch, policies: Policies) -> Batch:
+    """The batch as the policies want it: negatives, depth, condensed lists (in this order)."""
+    if policies.negative == "unjudged":
+        batch = _without_hits(batch, batch.hit_label < 0)
+        batch = _without_grades(batch, batch.grade_label < 0)
+    if policies.depth is not None:
+        batch = dataclasses.replace(
+            _without_hits(batch, batch.hit_rank > policies.depth),
+            n_ret=np.minimum(batch.n_ret, policies.depth),
+        )
+    if policies.judged_only:
+        every = np.ones(len(batch.hit_rank), np.bool_)
+        batch = dataclasses.replace(
+            batch,
+            n_ret=np.diff(batch.hit_offsets),
+            hit_rank=counts_before(every, batch.hit_offsets),
+            _memo={},
+        )
+    return batch
+
+
+def scores(batch: Batch, measures: Sequence[Measure], policies: Policies) -> Array:
+    """(n, measures) values; NaN where `no_relevant` is skip or nan and a list has no value."""
+    values = np.empty((len(batch), len(measures)))
+    for column, measure in enumerate(measures):
+        values[:, column] = measure.score(batch)
+        undefined = None if policies.no_relevant == "zero" else measure.undefined(batch)
+        if undefined is None:
+            continue
+        if policies.no_relevant != "one":
+            values[undefined, column] = np.nan
+        elif measure.bounded:
+            values[undefined, column] = 1.0
+    return values
+
+
+def _offsets(offsets: Ints, kept: Mask) -> Ints:
+    return np.concatenate(([0], np.cumsum(kept)))[offsets]
+
+
+def _without_hits(batch: Batch, gone: Mask) -> Batch:
+    kept = ~gone
+    return dataclasses.replace(
+        batch,
+        hit_offsets=_offsets(batch.hit_offsets, kept),
+        hit_rank=batch.hit_rank[kept],
+        hit_label=batch.hit_label[kept],
+        hit_gain=None if batch.hit_gain is None else batch.hit_gain[kept],
+        _memo={},
+    )
+
+
+def _without_grades(batch: Batch, gone: Mask) -> Batch:
+    kept = ~gone
+    return dataclasses.replace(
+        batch,
+        grade_offsets=_offsets(batch.grade_offsets, kept),
+        grade_label=batch.grade_label[kept],
+        grade_count=batch.grade_count[kept],
+        grade_gain=None if batch.grade_gain is None else batch.grade_gain[kept],
+        _memo={},
+    )

@@ -1,0 +1,311 @@
+"""The jobs: read, plan, check, write. The only place beside tables/write.py with Spark actions."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import platform
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ndcg_spark.config import EvaluateJob, ImportTrecJob
+from ndcg_spark.errors import InputError, UsageError
+from ndcg_spark.measures import Measure, Policies, parse_measures, resolve
+from ndcg_spark.plan.evaluate import conformed, long, runs_contract, score_lists
+from ndcg_spark.plan.score import REFUSED
+from ndcg_spark.plan.summarize import SCHEMA, summarize
+from ndcg_spark.session import Engine, open_engine
+from ndcg_spark.tables import checks, trec_files
+from ndcg_spark.tables.read import read_qrels, read_run, translate
+from ndcg_spark.tables.write import Output
+from ndcg_spark.version import __version__
+
+TABLES = ("per_query", "aggregate", "manifest")
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """What `evaluate` found: the aggregate rows, counts per run, and where the tables are."""
+
+    engine: str
+    measures: list[Measure]
+    labels: list[str]  # trec_eval's names for the measures, as they were asked for
+    counts: dict[str, dict[str, int]]
+    aggregate: list[dict[str, Any]]
+    scores: DataFrame | None  # per-query values, in a session that is still open
+    tables: dict[str, str]
+
+    def per_query(self) -> Iterator[dict[str, Any]]:
+        """Scored lists in order of run and query, streamed: run_id, query_id, values, …"""
+        assert self.scores is not None
+        ordered = self.scores.where("scored").orderBy("run_id", "query_id")
+        for row in ordered.toLocalIterator():
+            yield row.asDict()
+
+
+@contextlib.contextmanager
+def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
+    """Run the evaluation that the job describes; its session is open inside the block.
+
+    Raises:
+        UsageError: for a wrong option (exit 2).
+        InputError: for input or output that is refused (exit 3); nothing is written then.
+    """
+    policies = job.policies
+    asked = parse_measures(job.measure or ["nDCG@10", "AP", "RR"])
+    measures = resolve(asked, policies.rel, job.global_gains)
+    if not job.qrels or not job.runs:
+        raise UsageError("evaluate needs --qrels SRC and at least one --runs SRC")
+    columns = job.column_names
+    output = Output(job.out, job.partitions, [job.qrels, *job.runs]) if job.out else None
+    engine = open_engine(job.engine, job.master, job.remote, job.settings)
+    try:
+        spark, local = engine.spark, engine.local_files
+        runs = read_run(
+            spark,
+            job.runs,
+            columns=columns["runs"],
+            contract=runs_contract(policies),
+            glob=job.glob,
+            local=local,
+        )
+        qrels = read_qrels(spark, job.qrels, glob=job.glob, local=local)
+        tables = conformed(runs, qrels, policies, columns["qrels"])
+        labels = [measure.trec_name() for measure in asked]
+        with contextlib.ExitStack() as stack:
+            if output:
+                stack.enter_context(output.writing())
+            started = _now()
+            scores = _scored(stack, engine, output, *tables, measures, policies)
+            counts = _counts(scores)
+            _refuse_empty(counts, job, policies, scores)
+            if output:
+                aggregate = _write(output, engine, scores, counts, measures, job, started)
+            else:
+                aggregate = _rows(summarize(long(scores, measures)), measures)
+            published = {t: output.published(t) for t in TABLES} if output else {}
+            yield Evaluation(engine.name, measures, labels, counts, aggregate, scores, published)
+    except Exception as problem:
+        raise translate(problem) from problem.__cause__
+    finally:
+        engine.stop()
+
+
+def _scored(
+    stack: contextlib.ExitStack,
+    engine: Engine,
+    output: Output | None,
+    runs: DataFrame,
+    qrels: DataFrame,
+    measures: Sequence[Measure],
+    policies: Policies,
+) -> DataFrame:
+    """SCORES, computed once: staged beside the output, or kept for the length of the job."""
+    scores = score_lists(runs, qrels, measures, policies)
+    if output:
+        place = output.staged("scores")
+    elif engine.embedded:  # it has no cache, but it runs where our temporary files are
+        place = stack.enter_context(tempfile.TemporaryDirectory()) + "/scores"
+    else:
+        kept = scores.persist()
+        stack.callback(kept.unpersist)
+        with _diagnosed(runs, qrels, measures, policies):
+            kept.count()
+        return kept
+    with _diagnosed(runs, qrels, measures, policies):
+        scores.write.mode("error").parquet(place)
+    return engine.spark.read.parquet(place)
+
+
+@contextlib.contextmanager
+def _diagnosed(
+    runs: DataFrame, qrels: DataFrame, measures: Sequence[Measure], policies: Policies
+) -> Iterator[None]:
+    """Where the kernel refused the input, read it again and say what is wrong."""
+    try:
+        yield
+    except Exception as problem:
+        if REFUSED not in str(problem):
+            raise
+        found = checks.problems(runs, qrels, measures, policies)
+        if not found:
+            raise
+        raise checks.refusal(found) from None
+
+
+def check(
+    run: DataFrame,
+    qrels: DataFrame,
+    measures: Any = "nDCG",
+    **policies: Any,
+) -> list[checks.Problem]:
+    """Everything in runs and qrels that an evaluation would refuse: codes, counts, five keys each.
+
+    Reads the input once per check; an evaluation does not need it, it only says more.
+    """
+    options = Policies(**policies)
+    wanted = resolve(parse_measures(measures), options.rel)
+    return checks.problems(*conformed(run, qrels, options), wanted, options)
+
+
+def _counts(scores: DataFrame) -> dict[str, dict[str, int]]:
+    """Per run: how many queries and documents were what."""
+    judged, retrieved = F.col("status") != "unjudged", F.col("status") != "missing"
+    both = judged & retrieved
+
+    def number(condition: Any) -> Any:
+        return F.sum(condition.cast("bigint"))
+
+    rows = (
+        scores.groupBy("run_id")
+        .agg(
+            F.count(F.lit(1)).alias("lists"),
+            F.countDistinct("query_id").alias("distinct_lists"),
+            number(F.col("scored")).alias("queries_scored"),
+            number(judged).alias("queries_judged"),
+            number(retrieved & (F.col("n_ret") > 0) | ~judged).alias("queries_in_run"),
+            number(F.col("status") == "missing").alias("queries_missing"),
+            number(~judged).alias("queries_unjudged"),
+            number(judged & (F.col("n_rel") == 0)).alias("queries_no_relevant"),
+            number(F.col("tied") & both).alias("queries_tied_at_cutoff"),
+            F.sum("n_ret").alias("documents_retrieved"),
+            F.sum("n_judged").alias("documents_judged"),
+            F.sum("n_duplicates").alias("documents_duplicated"),
+        )
+        .orderBy("run_id")
+        .collect()
+    )
+    counts = {
+        row["run_id"]: {k: int(v) for k, v in row.asDict().items() if k != "run_id"} for row in rows
+    }
+    for run, found in counts.items():
+        if found.pop("lists") != found.pop("distinct_lists"):
+            raise RuntimeError(f"run {run!r}: a query came out twice; nothing was published")
+    return counts
+
+
+def _refuse_empty(
+    counts: Mapping[str, Mapping[str, int]],
+    job: EvaluateJob,
+    policies: Policies,
+    scores: DataFrame,
+) -> None:
+    """Refuse an input without rows, and runs and qrels that have no query in common."""
+    if not counts or not any(c["queries_in_run"] for c in counts.values()):
+        raise InputError("E103", f"the runs have no rows: {', '.join(job.runs)}")
+    if not any(c["queries_judged"] for c in counts.values()):
+        raise InputError("E103", f"the qrels have no rows: {job.qrels}")
+    shared = [c["queries_judged"] - c["queries_missing"] for c in counts.values()]
+    if policies.on_no_overlap == "error" and not all(shared):
+        bad = [run for run, n in zip(counts, shared, strict=True) if not n]
+        raise InputError(
+            "E141",
+            f"run(s) {', '.join(bad[:5])} and the qrels share no query; in the runs: "
+            f"{_examples(scores, 'unjudged')}; in the qrels: {_examples(scores, 'missing')}. "
+            "Pass --on-no-overlap zero to score every query 0",
+        )
+
+
+def _examples(scores: DataFrame, status: str) -> str:
+    queries = scores.where(F.col("status") == status).select("query_id").distinct()
+    rows = queries.orderBy("query_id").limit(checks.EXAMPLES).collect()
+    return ", ".join(str(row["query_id"])[:80] for row in rows) or "none"
+
+
+def _write(
+    output: Output,
+    engine: Engine,
+    scores: DataFrame,
+    counts: Mapping[str, Mapping[str, int]],
+    measures: Sequence[Measure],
+    job: EvaluateJob,
+    started: str,
+) -> list[dict[str, Any]]:
+    """Stage, read back and publish the tables; the aggregate's rows."""
+    spark = engine.spark
+    long(scores, measures).write.mode("error").parquet(output.staged("per_query"))
+    per_query = spark.read.parquet(output.staged("per_query"))
+    aggregate = _rows(summarize(per_query), measures)
+    written = dict.fromkeys(counts, 0)
+    for row in aggregate:
+        written[row["run_id"]] += row["n_queries"]
+    expected = {run: c["queries_scored"] * len(measures) for run, c in counts.items()}
+    if written != expected:
+        raise RuntimeError(f"per_query read back {written} rows instead of {expected}")
+    table = spark.createDataFrame([tuple(r.values()) for r in aggregate], SCHEMA)
+    table.coalesce(1).write.mode("error").parquet(output.staged("aggregate"))
+    manifest = _manifest(engine, job, counts, measures, sum(written.values()), len(aggregate))
+    output.write_json(
+        "manifest", "_manifest.json", {**manifest, "started": started, "finished": _now()}
+    )
+    output.publish(TABLES)
+    return aggregate
+
+
+def _rows(aggregate: DataFrame, measures: Sequence[Measure]) -> list[dict[str, Any]]:
+    """The aggregate on the driver, by run and then in the order the measures were asked for."""
+    place = {str(measure): index for index, measure in enumerate(measures)}
+    rows = [row.asDict() for row in aggregate.collect()]
+    return sorted(rows, key=lambda row: (row["run_id"], place[row["measure"]]))
+
+
+def _manifest(
+    engine: Engine,
+    job: EvaluateJob,
+    counts: Mapping[str, Mapping[str, int]],
+    measures: Sequence[Measure],
+    n_per_query: int,
+    n_aggregate: int,
+) -> dict[str, Any]:
+    return {
+        "job": "evaluate",
+        "version": __version__,
+        "engine": engine.name,
+        "python": platform.python_version(),
+        "measures": [str(measure) for measure in measures],
+        "policies": dataclasses.asdict(job.policies),
+        "global_gains": job.global_gains,
+        "inputs": {"qrels": job.qrels, "runs": list(job.runs)},
+        "counts": counts,
+        "rows": {"per_query": n_per_query, "aggregate": n_aggregate},
+    }
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def import_trec(job: ImportTrecJob) -> dict[str, dict[str, Any]]:
+    """Write TREC text files as Parquet qrels and runs; per table its location and rows.
+
+    Raises:
+        UsageError: without --out, or without a file to read.
+        InputError: E160 for a malformed line; nothing is written then.
+    """
+    if not job.out or not (job.qrels or job.runs):
+        raise UsageError("import-trec needs --out DIR and --qrels FILE, --runs FILE or both")
+    output = Output(job.out, job.partitions, [f for f in (job.qrels, *job.runs) if f])
+    rows: dict[str, int] = {}
+    with output.writing():
+        if job.qrels:
+            place = f"{output.staged('qrels')}/part-00000.parquet"
+            rows["qrels"] = trec_files.write_parquet(trec_files.qrels_batches(job.qrels), place)
+        for number, run in enumerate(job.runs):
+            place = f"{output.staged('runs')}/part-{number:05d}.parquet"
+            n_rows = trec_files.write_parquet(trec_files.run_batches(run), place)
+            rows["runs"] = rows.get("runs", 0) + n_rows
+        empty = [table for table, n_rows in rows.items() if not n_rows]
+        if empty:
+            raise InputError("E103", f"the {empty[0]} file(s) hold no line with content")
+        output.publish(list(rows))
+    return {table: {"path": output.published(table), "rows": n} for table, n in rows.items()}
+
+
+def session(engine: str = "auto", **options: Any) -> SparkSession:
+    """A session with the settings that ndcg_spark likes, for interactive use."""
+    return open_engine(engine, **options).spark

@@ -1,0 +1,1 @@
+"""How Spark computes: DataFrame in, DataFrame out, no action."""

@@ -1,0 +1,120 @@
+"""The whole evaluation as one lazy plan: runs and qrels in, scores out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.measures import Measure, Policies, parse_measures, resolve
+from ndcg_spark.plan.ideal import ideal
+from ndcg_spark.plan.judge import judge, labels
+from ndcg_spark.plan.rank import rank
+from ndcg_spark.plan.score import score
+from ndcg_spark.tables.contracts import QRELS, RANKED_RUNS, RUNS, Contract, conform, same_ids
+
+MeasureLike = str | Measure | type[Measure]
+
+
+def evaluate(
+    run: DataFrame,
+    qrels: DataFrame,
+    measures: MeasureLike | Iterable[MeasureLike],
+    *,
+    global_gains: object = None,
+    **policies: Any,
+) -> DataFrame:
+    """Per-query scores, lazily: run_id, query_id, measure, value, n_ret, n_rel, n_judged, status.
+
+    run: query_id, doc_id, score (or rank with ``order_by="rank"``), optionally run_id
+    qrels: query_id, doc_id, relevance, optionally gain
+    measures: names or objects, ``["nDCG@10", "ndcg_cut.5,20", AP(rel=2)]``
+    global_gains: a gain for every gain measure that has none of its own
+    policies: the options of `Policies`, such as ``queries="intersection"``
+
+    A value is null where the measure is undefined and ``no_relevant="skip"``. Bad rows (null ids,
+    NaN scores, duplicates) make the action fail with their codes and counts; `check` lists them.
+
+    Raises:
+        UsageError: for a measure or an option that does not exist.
+        InputError: for missing columns, wrong types, or ids of different types.
+    """
+    options = Policies(**policies)
+    wanted = resolve(parse_measures(measures), options.rel, global_gains)
+    return long(score_lists(*conformed(run, qrels, options), wanted, options), wanted)
+
+
+class Evaluator:
+    """`evaluate` as an object: the judgements and measures once, then any number of runs."""
+
+    def __init__(
+        self,
+        qrels: DataFrame,
+        measures: MeasureLike | Iterable[MeasureLike],
+        *,
+        global_gains: object = None,
+        **policies: Any,
+    ) -> None:
+        self._qrels = qrels
+        self._options = Policies(**policies)
+        self._measures = resolve(parse_measures(measures), self._options.rel, global_gains)
+
+    def evaluate(self, run: DataFrame) -> DataFrame:
+        """The run's per-query scores, as `evaluate` gives them."""
+        tables = conformed(run, self._qrels, self._options)
+        return long(score_lists(*tables, self._measures, self._options), self._measures)
+
+
+def runs_contract(policies: Policies) -> Contract:
+    """The columns that runs must have: a score, or under ``order_by="rank"`` a rank."""
+    return RANKED_RUNS if policies.order_by == "rank" else RUNS
+
+
+def conformed(
+    runs: DataFrame,
+    qrels: DataFrame,
+    policies: Policies,
+    qrels_columns: Mapping[str, str] | None = None,
+) -> tuple[DataFrame, DataFrame]:
+    """Runs and qrels with exactly the columns of their contracts; a run without a name is `run`."""
+    runs = conform(runs, runs_contract(policies))
+    qrels = conform(qrels, QRELS, qrels_columns)
+    same_ids(runs, qrels)
+    if "run_id" not in runs.columns:
+        runs = runs.withColumn("run_id", F.lit("run"))
+    return runs, qrels
+
+
+def score_lists(
+    runs: DataFrame, qrels: DataFrame, measures: Sequence[Measure], policies: Policies
+) -> DataFrame:
+    """SCORES, one row for each run and query (plan.score), of conforming tables."""
+    cutoffs = sorted({k for m in measures if isinstance(k := getattr(m, "cutoff", None), int)})
+    judged_once = labels(qrels)
+    ranking = judge(rank(runs, policies), judged_once, policies, cutoffs)
+    names = runs.select("run_id").distinct()
+    wanted = ideal(judged_once).crossJoin(F.broadcast(names))
+    lists = wanted.join(ranking, ["query_id", "run_id"], "full_outer")
+    return score(lists, measures, policies, cutoffs)
+
+
+def long(scores: DataFrame, measures: Sequence[Measure]) -> DataFrame:
+    """The per_query table: one row for each scored list and measure."""
+    names = F.array(*[F.lit(str(measure)) for measure in measures]).alias("measure")
+    pairs = F.explode(F.arrays_zip(names, F.col("values").alias("value"))).alias("pair")
+    return (
+        scores.where("scored")
+        .select("run_id", "query_id", pairs, "n_ret", "n_rel", "n_judged", "status")
+        .select(
+            "run_id",
+            "query_id",
+            F.col("pair.measure").alias("measure"),
+            F.col("pair.value").alias("value"),
+            "n_ret",
+            "n_rel",
+            "n_judged",
+            "status",
+        )
+    )

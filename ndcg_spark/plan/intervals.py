@@ -1,0 +1,60 @@
+"""Student's t quantile without scipy, which a bare cluster node does not have."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+
+
+def t_quantile(p: float, df: float) -> float:
+    """The p-quantile of Student's t with `df` degrees of freedom.
+
+    Relative error 1e-10; 1e-6 from df = 1e7 on.
+
+    >>> round(t_quantile(0.975, 9), 6)
+    2.262157
+    """
+    if df > 1e7:  # there the normal quantile agrees to 1e-6
+        return NormalDist().inv_cdf(p)
+    low, high = 0.0, 1.0
+    tail = 2 * (1 - p) if p > 0.5 else 2 * p
+    while _two_sided(high, df) > tail:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _two_sided(middle, df) > tail else (low, middle)
+        if high - low <= 1e-13 * high:
+            break
+    return math.copysign((low + high) / 2, p - 0.5)
+
+
+def _two_sided(t: float, df: float) -> float:
+    """P(|T| > t) = I_x(df / 2, 1 / 2) at x = df / (df + t^2)."""
+    x = df / (df + t * t)
+    a, b = df / 2, 0.5
+    front = math.exp(
+        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
+        if 0 < x < 1
+        else -math.inf
+    )
+    if x < (a + 1) / (a + b + 2):
+        return front * _fraction(a, b, x) / a if x > 0 else 0.0
+    return 1 - front * _fraction(b, a, 1 - x) / b
+
+
+def _fraction(a: float, b: float, x: float) -> float:
+    """The continued fraction of the incomplete beta function (Lentz's method)."""
+    tiny = 1e-300
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1) or tiny)
+    value = d
+    for m in range(1, 10_000):
+        for step in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            d = 1 / (1 + step * d or tiny)
+            c = 1 + step / c or tiny
+            value *= c * d
+        if abs(c * d - 1) < 1e-15:
+            break
+    return value

@@ -1,0 +1,72 @@
+"""What of a ranking was judged: one row per run and query with its judged hits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.measures import Policies
+from ndcg_spark.plan.rank import by_query
+
+
+def labels(qrels: DataFrame) -> DataFrame:
+    """QRELS with each document once: its best label, and `copies`, how often it was judged."""
+    label = [F.col(name) for name in ("relevance", "gain") if name in qrels.columns]
+    best = F.max(F.struct(*label)).alias("label")
+    grouped = by_query(qrels).groupBy("query_id", "doc_id")
+    return grouped.agg(best, F.count(F.lit(1)).alias("copies"))
+
+
+def judge(
+    ranked: DataFrame, labels: DataFrame, policies: Policies, cutoffs: Sequence[int]
+) -> DataFrame:
+    """JUDGED(query_id, run_id, n_ret, hits, …): the judged hits of every list, and its length.
+
+    The labels are the build side of a hash join, which keeps the ranking's distribution and
+    order. Beside the hits come the columns by which the kernel refuses bad input, so that the
+    checks need no pass of their own:
+
+        docs: a hash of each document, to find a document listed twice
+        ranks: the given ranks, to find gaps and repeats
+        marks: (rank, score) on both sides of each cut-off, to count ties across it
+        n_bad_docs, n_bad_scores, n_duplicates: counts
+    """
+    right = labels.select("query_id", "doc_id", "label")
+    joined = ranked.join(right.hint("shuffle_hash"), ["query_id", "doc_id"], "left")
+    return joined.groupBy("query_id", "run_id").agg(
+        F.count(F.lit(1)).alias("n_ret"),
+        _list(F.col("label.relevance").isNotNull(), "rank", "label").alias("hits"),
+        _when(policies.duplicate_docs == "error", F.collect_list(F.xxhash64("doc_id"))).alias(
+            "docs"
+        ),
+        _when(policies.order_by == "rank", F.collect_list("rank")).alias("ranks"),
+        _count(F.col("doc_id").isNull() | (F.col("doc_id").cast("string") == "")).alias(
+            "n_bad_docs"
+        ),
+        _count(F.col("rank" if policies.order_by == "rank" else "score").isNull()).alias(
+            "n_bad_scores"
+        ),
+        F.sum(F.col("copies") - 1).alias("n_duplicates"),
+        *_marks(policies, cutoffs),
+    )
+
+
+def _when(wanted: bool, column: Column) -> Column:
+    return column if wanted else F.lit(None).cast("array<bigint>")
+
+
+def _count(condition: Column) -> Column:
+    return F.sum(F.when(condition, 1).otherwise(0))
+
+
+def _list(condition: Column, *names: str) -> Column:
+    return F.collect_list(F.when(condition, F.struct(*names)))
+
+
+def _marks(policies: Policies, cutoffs: Sequence[int]) -> list[Column]:
+    if policies.order_by == "rank" or policies.judged_only or not cutoffs:
+        return []
+    near = sorted({k for cutoff in cutoffs for k in (cutoff, cutoff + 1)})
+    return [_list(F.col("rank").isin(near), "rank", "score").alias("marks")]

@@ -1,0 +1,132 @@
+"""What the commands print: a table, JSON, or trec_eval's lines."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, TextIO
+
+from ndcg_spark.pipeline import Evaluation
+
+
+def print_evaluation(
+    found: Evaluation, how: str, per_query: bool, quiet: bool, out: TextIO
+) -> None:
+    """Print an evaluation in one of the three formats, per-query values streamed."""
+    if how == "trec":
+        _print_trec(found, per_query, out)
+    elif how == "json":
+        _print_json(found, per_query, out)
+    else:
+        _print_tables(found, per_query, quiet, out)
+
+
+def text_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows, the first being the heading, as an aligned table; all but the first column right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        first, *rest = (
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join([first, *rest]).rstrip())
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+def _print_tables(found: Evaluation, per_query: bool, quiet: bool, out: TextIO) -> None:
+    runs = list(found.counts)
+    value = {(row["run_id"], row["measure"]): row["mean"] for row in found.aggregate}
+    names = list(map(str, found.measures))
+    whole = {str(m) for m in found.measures if m.aggregation == "sum"}
+    rows = [["measure", *runs]]
+    rows += [[n, *(_number(value.get((run, n)), n in whole) for run in runs)] for n in names]
+    if per_query:
+        _print_queries(found, names, whole, out)
+    print(text_table(rows), file=out)
+    if quiet:
+        return
+    labels = list(dict.fromkeys(label for counts in found.counts.values() for label in counts))
+    rows = [["counts", *runs]]
+    rows += [
+        [label.replace("_", " "), *(str(found.counts[run][label]) for run in runs)]
+        for label in labels
+    ]
+    print(f"\n{text_table(rows)}", file=out)
+    for table, path in found.tables.items():
+        print(f"{table}: {path}", file=out)
+
+
+def _print_queries(found: Evaluation, names: list[str], whole: set[str], out: TextIO) -> None:
+    print("\t".join(["run", "query", *names]), file=out)
+    for row in found.per_query():
+        cells = (_number(v, n in whole) for n, v in zip(names, row["values"], strict=True))
+        print("\t".join([row["run_id"], str(row["query_id"]), *cells]), file=out)
+    print(file=out)
+
+
+def _number(value: float | None, whole: bool) -> str:
+    if value is None:
+        return "-"
+    return str(round(value)) if whole and math.isfinite(value) else f"{value:.4f}"
+
+
+def _print_trec(found: Evaluation, per_query: bool, out: TextIO) -> None:
+    """trec_eval's lines, one block per run: a name of width 22, the query or `all`, the value."""
+    blocks = {run: [r for r in found.aggregate if r["run_id"] == run] for run in found.counts}
+    open_run: str | None = None
+    for row in found.per_query() if per_query else ():
+        if open_run not in (None, row["run_id"]):
+            _print_all(found, blocks.pop(open_run), out)
+        open_run = row["run_id"]
+        for measure, label, value in zip(found.measures, found.labels, row["values"], strict=True):
+            if measure.trec != "num_q" and value is not None:  # trec_eval prints num_q once
+                _print_line(label, str(row["query_id"]), value, measure.aggregation, out)
+    for rows in blocks.values():
+        _print_all(found, rows, out)
+
+
+def _print_all(found: Evaluation, rows: list[dict[str, Any]], out: TextIO) -> None:
+    for measure, label, row in zip(found.measures, found.labels, rows, strict=True):
+        value = math.nan if row["mean"] is None else row["mean"]
+        _print_line(label, "all", value, measure.aggregation, out)
+
+
+def _print_line(label: str, query: str, value: float, aggregation: str, out: TextIO) -> None:
+    number = str(round(value)) if aggregation == "sum" and math.isfinite(value) else f"{value:6.4f}"
+    print(f"{label:<22}\t{query}\t{number}", file=out)
+
+
+def _print_json(found: Evaluation, per_query: bool, out: TextIO) -> None:
+    head = {
+        "command": "evaluate",
+        "engine": found.engine,
+        "measures": list(map(str, found.measures)),
+        "counts": found.counts,
+        "aggregate": [_plain(row) for row in found.aggregate],
+        "tables": found.tables,
+    }
+    text = json.dumps(head, indent=1)
+    if not per_query:
+        print(text, file=out)
+        return
+    print(text[:-2] + ',\n "per_query": [', file=out)  # streamed: it may be long
+    separator = "  "
+    for row in _query_rows(found):
+        print(separator + json.dumps(_plain(row)), file=out, end="")
+        separator = ",\n  "
+    print("\n ]\n}", file=out)
+
+
+def _query_rows(found: Evaluation) -> Iterator[dict[str, Any]]:
+    kept = ("run_id", "query_id", "n_ret", "n_rel", "n_judged", "status")
+    for row in found.per_query():
+        for measure, value in zip(found.measures, row["values"], strict=True):
+            yield {**{k: row[k] for k in kept}, "measure": str(measure), "value": value}
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN: it becomes null."""
+    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}

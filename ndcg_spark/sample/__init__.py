@@ -1,0 +1,1 @@
+"""Sample data that ships with the package, and the job that `demo` runs on it."""

@@ -1,0 +1,128 @@
+"""Which engine runs the plan: the embedded one, local Spark, a cluster, or Spark Connect."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ndcg_spark.errors import UsageError
+
+# what ndcg_spark relies on, wherever it runs; --conf wins
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.sql.requireAllClusterKeysForCoPartition": "false",
+}
+# what it prefers where no cluster's spark-defaults.conf decides
+LOCAL = {
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A session and what it is: its name for the reader, and whether it sees our file system."""
+
+    spark: SparkSession
+    name: str
+    embedded: bool
+    local_files: bool
+    server: Any = None
+
+    def stop(self) -> None:
+        """End the session, and the server that was started for it."""
+        self.spark.stop()
+        if self.server is not None:
+            self.server.stop()
+
+
+def has_sail() -> bool:
+    """Whether the embedded engine's extra is installed."""
+    return importlib.util.find_spec("pysail") is not None
+
+
+def open_engine(
+    engine: str = "auto",
+    master: str | None = None,
+    remote: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> Engine:
+    """The session that the flags ask for.
+
+    auto: inside spark-submit, or with a master or remote, that Spark; else the embedded engine
+    if it is installed; else local Spark.
+
+    Raises:
+        UsageError: where the flags contradict each other or the engine is not installed.
+    """
+    if master and remote:
+        raise UsageError("--master and --remote exclude each other")
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if engine == "sail" and (master or remote):
+        raise UsageError("--engine sail takes neither --master nor --remote")
+    if engine == "sail" or (
+        engine == "auto" and not (submitted or master or remote) and has_sail()
+    ):
+        return _embedded(conf or {})
+    return _spark(master, remote, submitted, conf or {})
+
+
+def _embedded(conf: Mapping[str, str]) -> Engine:
+    if not has_sail():
+        raise UsageError("the embedded engine is not installed: pip install 'ndcg-spark[sail]'")
+    os.environ.setdefault("RUST_LOG", "error")  # its log goes to stderr, past Python's logging
+    from pysail.spark import SparkConnectServer
+
+    server = SparkConnectServer(ip="127.0.0.1", port=0)
+    server.start(background=True)
+    _, port = server.listening_address
+    spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+    _configure(
+        spark, {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2), **SETTINGS, **conf}
+    )
+    return Engine(spark, "sail (embedded)", True, True, server)
+
+
+def _spark(
+    master: str | None, remote: str | None, submitted: bool, conf: Mapping[str, str]
+) -> Engine:
+    builder: Any = SparkSession.builder.appName("ndcg_spark")
+    if remote:
+        spark = builder.remote(remote).getOrCreate()
+        _configure(spark, {**SETTINGS, **conf})
+        return Engine(spark, "spark connect", False, "local" in remote.split("?")[0])
+    if not submitted:
+        # workers must be this interpreter, or they lack what is installed for it
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = builder.master(master or "local[*]")
+    elif master:
+        builder = builder.master(master)
+    on_one_machine = not submitted and (master or "local").startswith("local")
+    settings = {**SETTINGS, **(LOCAL if on_one_machine else {})}
+    if on_one_machine:
+        settings["spark.sql.shuffle.partitions"] = str(2 * (os.cpu_count() or 2))
+    for key, value in {**settings, **conf}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    where = spark.conf.get("spark.master", master or "local[*]")
+    return Engine(spark, f"spark {spark.version} ({where})", False, True)
+
+
+def _configure(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    for key, value in settings.items():
+        try:
+            spark.conf.set(key, value)
+        except Exception as problem:  # a static setting of a remote server
+            if "CANNOT_MODIFY" not in str(problem):
+                raise

@@ -1,0 +1,41 @@
+"""Paths as file systems see them."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from pyarrow import fs as pafs
+
+from ndcg_spark.errors import InputError
+
+
+def filesystem(location: str) -> tuple[pafs.FileSystem, str]:
+    """The file system of a path or URL, and the path within it.
+
+    Raises:
+        InputError: E156, where no client for the file system is installed here.
+    """
+    local = re.sub(r"^file:(//)?(?=/)", "", location)
+    if not re.match(r"[A-Za-z][\w+.-]+:", local):
+        return pafs.LocalFileSystem(), os.path.abspath(local)
+    try:
+        system, path = pafs.FileSystem.from_uri(local)
+    except (OSError, ValueError, ImportError) as problem:
+        raise InputError(
+            "E156", f"no client for the file system of {location!r} here: {problem}"
+        ) from None
+    return system, path
+
+
+def overlapping(one: str, other: str) -> bool:
+    """Whether two locations are the same, or one lies inside the other."""
+    a, b = (_normal(location) for location in (one, other))
+    return a == b or a.startswith(b + "/") or b.startswith(a + "/")
+
+
+def _normal(location: str) -> str:
+    local = re.sub(r"^file:(//)?(?=/)", "", location)
+    if re.match(r"[A-Za-z][\w+.-]+:", local):
+        return local.rstrip("/")
+    return os.path.realpath(local)

@@ -1,0 +1,261 @@
+"""Writing: aside first, checked, then put in place by rename; a killed run is finished by the next.
+
+The protocol for the tables of one run (and one partition of them):
+
+1. A lock with owner and heartbeat keeps a second writer of the same partition out.
+2. Everything is written to ``OUT/.ndcg_spark/PARTITION/attempt-ID/TABLE`` and read back.
+3. A journal names the moves; from here on the attempt is complete, so recovery only rolls forward.
+4. For each table: the old partition is renamed aside, the new one in. The manifest moves last.
+5. The old data, the journal, dead attempts and the lock are removed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from pyarrow import fs as pafs
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.tables.paths import filesystem, overlapping
+
+HIDDEN = ".ndcg_spark"
+STALE_SECONDS = 300.0
+HEARTBEAT_SECONDS = 15.0
+GRACE_SECONDS = 5.0
+_VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]*")
+
+
+class Output:
+    """An output directory, or one Hive-style partition of its tables, that a run may write."""
+
+    def __init__(
+        self, out: str, partition: Mapping[str, str] | None = None, inputs: Sequence[str] = ()
+    ) -> None:
+        """
+        Raises:
+            InputError: E150, E151 or E152 for a location that must not be written.
+        """
+        if re.search(r"[\[\]{}*?]", out):
+            raise InputError("E150", f"the output {out!r} holds glob characters")
+        for source in inputs:
+            if not source.startswith("table:") and overlapping(out, source):
+                raise InputError(
+                    "E152", f"the output {out!r} is, holds or lies in the input {source!r}"
+                )
+        for key, value in (partition or {}).items():
+            if not (re.fullmatch(r"[A-Za-z_]\w*", key) and _VALUE.fullmatch(value)):
+                raise InputError("E151", f"bad partition {key}={value!r}; write date=2026-11-29")
+        self.out = out
+        self.partition = "/".join(f"{key}={value}" for key, value in (partition or {}).items())
+        self._fs, self._root = filesystem(out)
+        slug = self.partition.replace("/", ",") or "whole"
+        self._work = f"{self._root}/{HIDDEN}/{slug}"
+        self._id = uuid.uuid4().hex
+        self._prefix = out.rstrip("/") if "://" in out else self._root
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Hold the partition's lock; finish what a killed run left; clean up at the end.
+
+        Raises:
+            InputError: E153 where nothing can be written, E154 where another run is writing.
+        """
+        try:
+            self._fs.create_dir(self._work, recursive=True)
+        except OSError as problem:
+            raise InputError("E153", f"cannot write to {self.out!r}: {problem}") from None
+        lock = _Lock(self._fs, f"{self._work}/lock", self._id)
+        lock.take(self.out)
+        try:
+            self._recover()
+            yield
+        finally:
+            self._remove(f"{self._work}/attempt-{self._id}")
+            lock.release()
+
+    def staged(self, table: str) -> str:
+        """Where this run writes a table before it is published (a location for the engine)."""
+        return self._location(self._attempt(table))
+
+    def published(self, table: str) -> str:
+        """Where readers find the table's partition."""
+        return self._location(self._target(table))
+
+    def write_json(self, table: str, name: str, content: Mapping[str, Any]) -> None:
+        """Stage a JSON file (the manifest) as a table of its own."""
+        self._fs.create_dir(self._attempt(table), recursive=True)
+        with self._fs.open_output_stream(f"{self._attempt(table)}/{name}") as stream:
+            stream.write(json.dumps(content, indent=1, sort_keys=True, default=str).encode())
+
+    def publish(self, tables: Sequence[str]) -> None:
+        """Put the staged tables in place, the last one last; all of them, or after a kill later.
+
+        Raises:
+            InputError: E155 where the table on disk is partitioned otherwise.
+        """
+        for table in tables:
+            self._same_layout(table)
+        moves = [
+            {
+                "new": self._attempt(t),
+                "old": f"{self._work}/old-{self._id}-{t}",
+                "to": self._target(t),
+            }
+            for t in tables
+        ]
+        for move in moves:
+            self._fs.create_dir(move["to"].rsplit("/", 1)[0], recursive=True)
+        self._write_atomically(f"{self._work}/journal.json", json.dumps(moves))
+        self._finish(moves)
+
+    def _recover(self) -> None:
+        """Finish an interrupted publication and drop what dead runs left."""
+        journal = f"{self._work}/journal.json"
+        if self._exists(journal):
+            with self._fs.open_input_stream(journal) as stream:
+                self._finish(json.loads(stream.read()))
+        for info in self._fs.get_file_info(pafs.FileSelector(self._work)):
+            if info.base_name.startswith(("attempt-", "old-", "journal.json.", "lock.")):
+                self._remove(info.path)
+
+    def _finish(self, moves: Sequence[Mapping[str, str]]) -> None:
+        """Carry out the moves that are not done yet; every step may already have happened."""
+        for move in moves:
+            if not self._exists(move["new"]):
+                continue  # this table is in place
+            if self._exists(move["to"]) and not self._exists(move["old"]):
+                self._fs.move(move["to"], move["old"])
+            self._fs.move(move["new"], move["to"])
+        self._fs.delete_file(f"{self._work}/journal.json")
+        for move in moves:
+            self._remove(move["old"])
+
+    def _same_layout(self, table: str) -> None:
+        root = f"{self._root}/{table}"
+        if not self._exists(root):
+            return
+        names = [info.base_name for info in self._fs.get_file_info(pafs.FileSelector(root))]
+        key = self.partition.partition("=")[0]
+        partitions = {name.partition("=")[0] for name in names if "=" in name}
+        files = [name for name in names if "=" not in name and not name.startswith((".", "_"))]
+        if (key and files) or (partitions and partitions != {key}):
+            found = f"partitioned by {', '.join(sorted(partitions))}" if partitions else "whole"
+            raise InputError(
+                "E155",
+                f"the table {table!r} in {self.out!r} is {found}; writing it "
+                f"{'by ' + key if key else 'whole'} would leave two copies; choose another --out",
+            )
+
+    def _attempt(self, table: str) -> str:
+        return f"{self._work}/attempt-{self._id}/{table}"
+
+    def _target(self, table: str) -> str:
+        return "/".join(part for part in (self._root, table, self.partition) if part)
+
+    def _location(self, path: str) -> str:
+        return self._prefix + path[len(self._root) :]
+
+    def _exists(self, path: str) -> bool:
+        return bool(self._fs.get_file_info(path).type != pafs.FileType.NotFound)
+
+    def _remove(self, path: str) -> None:
+        kind = self._fs.get_file_info(path).type
+        if kind == pafs.FileType.Directory:
+            self._fs.delete_dir(path)
+        elif kind == pafs.FileType.File:
+            self._fs.delete_file(path)
+
+    def _write_atomically(self, path: str, text: str) -> None:
+        with self._fs.open_output_stream(f"{path}.{self._id}") as stream:
+            stream.write(text.encode())
+        self._fs.move(f"{path}.{self._id}", path)
+
+
+class _Lock:
+    """A lock file with an owner and a heartbeat; one whose owner is dead may be taken over.
+
+    The host enters only as a digest, to tell whether the owner's process can be asked for.
+    """
+
+    def __init__(self, system: pafs.FileSystem, path: str, owner: str) -> None:
+        self._fs, self._path, self._owner = system, path, owner
+        self._done = threading.Event()
+        self._host = hashlib.sha256(os.uname().nodename.encode()).hexdigest()[:16]
+
+    def take(self, out: str) -> None:
+        if not self._created():
+            if self._alive():
+                raise InputError(
+                    "E154",
+                    f"another run is writing this partition of {out!r}; wait for it (its lock is "
+                    f"{self._path!r})",
+                )
+            self._fs.delete_file(self._path)
+            if not self._created():
+                raise InputError("E154", f"another run has just begun to write {out!r}")
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    def release(self) -> None:
+        self._done.set()
+        holder = self._read()
+        if holder and holder.get("owner") == self._owner:
+            self._fs.delete_file(self._path)
+
+    def _created(self) -> bool:
+        if isinstance(self._fs, pafs.LocalFileSystem):
+            try:
+                with open(self._path, "x") as file:
+                    file.write(self._text())
+            except FileExistsError:
+                return False
+            return True
+        if self._read() is not None:  # object stores have no exclusive create: best effort
+            return False
+        self._write()
+        holder = self._read()
+        return bool(holder and holder.get("owner") == self._owner)
+
+    def _beat(self) -> None:
+        while not self._done.wait(HEARTBEAT_SECONDS):
+            self._write()
+
+    def _text(self) -> str:
+        facts = {"owner": self._owner, "host": self._host, "pid": os.getpid(), "at": time.time()}
+        return json.dumps(facts)
+
+    def _write(self) -> None:
+        with self._fs.open_output_stream(f"{self._path}.{self._owner}") as stream:
+            stream.write(self._text().encode())
+        self._fs.move(f"{self._path}.{self._owner}", self._path)
+
+    def _read(self) -> dict[str, Any] | None:
+        try:
+            with self._fs.open_input_stream(self._path) as stream:
+                return dict(json.loads(stream.read()))
+        except (OSError, ValueError):
+            return None
+
+    def _alive(self) -> bool:
+        """Whether the lock's owner may still be writing."""
+        holder = self._read()
+        if holder is None:  # being written just now, or left unfinished by a kill
+            written = self._fs.get_file_info(self._path).mtime_ns or 0
+            return time.time() - written / 1e9 < GRACE_SECONDS
+        if holder.get("host") != self._host:
+            return time.time() - float(holder.get("at", 0)) < STALE_SECONDS
+        try:
+            os.kill(int(holder["pid"]), 0)
+        except PermissionError:
+            return True
+        except (OSError, KeyError, ValueError):
+            return False
+        return True
