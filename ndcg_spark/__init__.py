@@ -25,7 +25,7 @@ from ndcg_spark.measures import (
     parse_measure,
     parse_measures,
 )
-from ndcg_spark.pipeline import check, session
+from ndcg_spark.pipeline import check
 from ndcg_spark.plan.evaluate import Evaluator, evaluate
 from ndcg_spark.plan.summarize import summarize
 from ndcg_spark.tables.read import read_qrels, read_run
@@ -64,6 +64,5 @@ __all__ = [
     "parse_measures",
     "read_qrels",
     "read_run",
-    "session",
     "summarize",
 ]

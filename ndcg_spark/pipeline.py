@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluateJob, ImportTrecJob
@@ -119,7 +119,8 @@ def _scored(
         return kept
     with _diagnosed(runs, qrels, measures, policies):
         scores.write.mode("error").parquet(place)
-    return engine.spark.read.parquet(place)
+    # an engine that writes no file for no row leaves no schema to infer
+    return engine.spark.read.schema(scores.schema).parquet(place)
 
 
 @contextlib.contextmanager
@@ -305,7 +306,3 @@ def import_trec(job: ImportTrecJob) -> dict[str, dict[str, Any]]:
         output.publish(list(rows))
     return {table: {"path": output.published(table), "rows": n} for table, n in rows.items()}
 
-
-def session(engine: str = "auto", **options: Any) -> SparkSession:
-    """A session with the settings that ndcg_spark likes, for interactive use."""
-    return open_engine(engine, **options).spark

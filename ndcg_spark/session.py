@@ -82,6 +82,9 @@ def _embedded(conf: Mapping[str, str]) -> Engine:
     if not has_sail():
         raise UsageError("the embedded engine is not installed: pip install 'ndcg-spark[sail]'")
     os.environ.setdefault("RUST_LOG", "error")  # its log goes to stderr, past Python's logging
+    # with statistics it reads a column whose numbers are all alike as that constant, even where
+    # the file holds NaN (0.7.2): a NaN score would turn into a number
+    os.environ["SAIL_EXECUTION__COLLECT_STATISTICS"] = "false"
     from pysail.spark import SparkConnectServer
 
     server = SparkConnectServer(ip="127.0.0.1", port=0)

@@ -9,13 +9,14 @@ from statistics import NormalDist
 def t_quantile(p: float, df: float) -> float:
     """The p-quantile of Student's t with `df` degrees of freedom.
 
-    Relative error 1e-10; 1e-6 from df = 1e7 on.
+    Relative error 1e-10.
 
     >>> round(t_quantile(0.975, 9), 6)
     2.262157
     """
-    if df > 1e7:  # there the normal quantile agrees to 1e-6
-        return NormalDist().inv_cdf(p)
+    if df > 1e4:  # the normal quantile's expansion; the next term is of the order of df^-3
+        z = NormalDist().inv_cdf(p)
+        return z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
     low, high = 0.0, 1.0
     tail = 2 * (1 - p) if p > 0.5 else 2 * p
     while _two_sided(high, df) > tail:

@@ -13,10 +13,12 @@ from ndcg_spark.plan.rank import by_query
 
 def labels(qrels: DataFrame) -> DataFrame:
     """QRELS with each document once: its best label, and `copies`, how often it was judged."""
-    label = [F.col(name) for name in ("relevance", "gain") if name in qrels.columns]
-    best = F.max(F.struct(*label)).alias("label")
+    if "gain" in qrels.columns:
+        best = F.max(F.struct("relevance", "gain"))
+    else:  # the maximum of a plain number needs no sort
+        best = F.struct(F.max("relevance").alias("relevance"))
     grouped = by_query(qrels).groupBy("query_id", "doc_id")
-    return grouped.agg(best, F.count(F.lit(1)).alias("copies"))
+    return grouped.agg(best.alias("label"), F.count(F.lit(1)).alias("copies"))
 
 
 def judge(

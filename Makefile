@@ -1,0 +1,47 @@
+# Two commands do all the set-up: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO_OUT ?= demo_tables
+
+.PHONY: demo test check format sample dist clean
+
+demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
+	$(BIN)/ndcg-spark demo --engine sail --out $(DEMO_OUT)
+
+test: $(VENV)/.dev ## all tests: kernels, the three engines, spark-submit
+	JAVA_HOME=$$(tools/ensure_java.sh $(BIN)/python) && export JAVA_HOME && \
+	$(BIN)/python -m pytest -q && \
+	$(BIN)/python -m pytest -q --engine spark tests/test_engines.py tests/test_cases.py tests/test_plan.py && \
+	$(BIN)/python -m pytest -q --engine connect tests/test_engines.py tests/test_plan.py
+
+check: $(VENV)/.dev ## format, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+sample: $(VENV)/.dev ## make the sample data anew (seeded: the same files)
+	$(BIN)/python tools/make_sample.py
+
+dist: ## the zip for `spark-submit --py-files`
+	$(PYTHON) tools/make_zip.py dist
+
+$(VENV)/.venv:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+	touch $@
+
+$(VENV)/.demo: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[sail]'
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[dev]'
+	touch $@ $(VENV)/.demo
+
+clean:
+	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache *.egg-info $(DEMO_OUT)

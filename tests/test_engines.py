@@ -1,0 +1,98 @@
+"""End to end on every engine: the same bits per query, the same summary, the same refusals."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import ndcg_spark as nd
+from tests.reference import collection, values
+
+MEASURES = "nDCG@5,nDCG(gain='exp2'),nDCG(dis='power:0.5')@n/2,AP,RR,P@5,R@3,Judged@3,num_ret"
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    place = tmp_path_factory.mktemp("data")
+    qrels, run = [], []
+    for seed in range(6):
+        some_qrels, some_run = collection(100 + seed, grades=(0, 1, 2, 3))
+        qrels += [(f"{seed}-{q}", d, g) for q, d, g in some_qrels]
+        run += [(f"{seed}-{q}", d, s) for q, d, s in some_run]
+    columns = list(zip(*qrels, strict=True))
+    names = ("query_id", "doc_id", "relevance")
+    pq.write_table(pa.table(dict(zip(names, columns, strict=True))), place / "qrels.parquet")
+    columns = list(zip(*run, strict=True))
+    names = ("query_id", "doc_id", "score")
+    (place / "bm25").mkdir()
+    for part in range(3):  # several files, so that several tasks read them
+        some = [c[part::3] for c in columns]
+        table = pa.table(dict(zip(names, some, strict=True)))
+        pq.write_table(table, place / "bm25" / f"{part}.parquet")
+    return place, qrels, run
+
+
+def test_evaluate_end_to_end(data, run_cli, tmp_path):
+    place, qrels, run = data
+    command = [
+        "evaluate", "--qrels", place / "qrels.parquet", "--runs", place / "bm25",
+        "-m", MEASURES, "--out", tmp_path / "out", "--format", "json",
+    ]  # fmt: skip
+    code, out, err = run_cli(*command)
+    assert code == 0, err
+    rows = pq.read_table(tmp_path / "out" / "per_query").to_pylist()
+    measures = nd.parse_measures(MEASURES)
+    # the reference is the kernel without any engine: every engine must give its very bits
+    assert {(r["query_id"], r["measure"]): r["value"] for r in rows} == values(qrels, run, measures)
+    code, again, _ = run_cli(*command)
+    assert code == 0
+    assert json.loads(again)["aggregate"] == json.loads(out)["aggregate"]
+    aggregate = {r["measure"]: r["mean"] for r in json.loads(out)["aggregate"]}
+    for name, mean in aggregate.items():
+        column = [r["value"] for r in rows if r["measure"] == name]
+        total = sum(column)
+        expected = total if name == "NumRet" else total / len(column)
+        assert mean == pytest.approx(expected, abs=1e-12)
+
+
+def test_summary_does_not_depend_on_the_order_of_rows(data, spark):
+    place, *_ = data
+    run = nd.read_run(spark, str(place / "bm25"))
+    qrels = nd.read_qrels(spark, str(place / "qrels.parquet"))
+    scores = nd.evaluate(run, qrels, MEASURES)
+    plain = sorted(map(tuple, nd.summarize(scores).collect()))
+    moved = scores.repartition(7, "value").sortWithinPartitions("query_id")
+    assert sorted(map(tuple, nd.summarize(moved).collect())) == plain
+
+
+@pytest.mark.parametrize(
+    ("score", "code"), [(float("nan"), "E122"), (None, "E122")], ids=["NaN", "null"]
+)
+def test_a_bad_score_is_refused_and_nothing_is_written(data, run_cli, tmp_path, score, code):
+    place, *_ = data
+    table = pa.table({"query_id": ["a", "a"], "doc_id": ["d", "e"], "score": [1.0, score]})
+    pq.write_table(table, tmp_path / "bad.parquet")
+    code_, _, err = run_cli(
+        "evaluate", "--qrels", place / "qrels.parquet", "--runs", tmp_path / "bad.parquet",
+        "-m", "AP", "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert code_ == 3
+    assert f"{code}: 1 rows of the runs have a" in err
+    assert "document e" in err
+    assert not list((tmp_path / "out").rglob("*.parquet"))
+
+
+def test_a_truncated_file_is_refused(data, run_cli, tmp_path):
+    place, *_ = data
+    (tmp_path / "bad").mkdir()
+    good = (place / "bm25" / "0.parquet").read_bytes()
+    (tmp_path / "bad" / "a.parquet").write_bytes(good)
+    (tmp_path / "bad" / "z.parquet").write_bytes(good[: len(good) // 2])
+    code, _, err = run_cli(
+        "evaluate", "--qrels", place / "qrels.parquet", "--runs", tmp_path / "bad", "-m", "AP"
+    )
+    assert code == 3, err
+    assert "E105" in err

@@ -1,0 +1,55 @@
+"""Every example of the README runs, in its order, in one folder, as a reader would type it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ndcg_spark import sample
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text()
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, re.DOTALL)
+
+
+def test_the_readme_starts_with_the_two_commands():
+    language, text = BLOCKS[0]
+    assert language == "sh"
+    assert [line.split("#")[0].strip() for line in text.splitlines()] == ["make demo", "make test"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for name in ("qrels", "runs"):
+        shutil.copy(Path(sample.__file__).parent / f"{name}.parquet", tmp_path)
+    (tmp_path / "qrels.txt").write_text("301 0 d1 1\n301 0 d2 0\n")
+    (tmp_path / "bm25.txt").write_text("301 Q0 d2 1 2.5 bm25\n301 Q0 d1 2 1.5 bm25\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_commands(folder, run_cli):
+    ran = 0
+    for language, text in BLOCKS:
+        if language != "sh":
+            continue
+        for line in text.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if words and words[0] == "ndcg-spark":
+                code, out, err = run_cli(*words[1:])
+                assert code == 0, (line, err)
+                assert out
+                ran += 1
+    assert ran >= 5
+
+
+def test_python(folder, spark, capsys):
+    blocks = [text for language, text in BLOCKS if language == "python"]
+    assert blocks
+    names = {"spark": spark}
+    for text in blocks:
+        exec(compile(text, "README.md", "exec"), names)
+    assert "nDCG@10" in capsys.readouterr().out
