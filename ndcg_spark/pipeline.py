@@ -305,4 +305,3 @@ def import_trec(job: ImportTrecJob) -> dict[str, dict[str, Any]]:
             raise InputError("E103", f"the {empty[0]} file(s) hold no line with content")
         output.publish(list(rows))
     return {table: {"path": output.published(table), "rows": n} for table, n in rows.items()}
-
