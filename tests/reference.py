@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 
 import numpy as np
@@ -76,4 +77,8 @@ def permuted(batch: Batch, order) -> Batch:
             strict=True,
         )
     ]
-    return Batch.of(hit, grade, batch.n_ret[order])
+    made = Batch.of(hit, grade, batch.n_ret[order])
+    if batch.hit_score is None:
+        return made
+    scores = [s for part in take(batch.hit_offsets, batch.hit_score) for s in part]
+    return dataclasses.replace(made, hit_score=np.array(scores, float))

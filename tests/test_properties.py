@@ -1,5 +1,6 @@
 """Properties that every measure of the registry has, on lists that Hypothesis makes."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -14,13 +15,13 @@ from tests.reference import permuted
 
 def variants(measure):
     """A class with its defaults, with a cut-off, and with a higher threshold."""
-    base = measure(cutoff=5) if measure.needs_cutoff else measure()
+    base = measure.example()
     yield base
     if "cutoff" in measure.parameters():
         for cut in (1, 3, "n/2", "sqrt(n)", "R"):
             yield base @ cut
     if base.uses_rel():
-        yield measure(**{**base.set_parameters(), "rel": 2})
+        yield dataclasses.replace(base, rel=2)
 
 
 MEASURES = list(itertools.chain.from_iterable(map(variants, nd.catalogue())))
@@ -44,11 +45,12 @@ def batch(*rows):
     hits = [[(i, g) for i, g in enumerate(shown, 1) if g is not None] for shown, _ in rows]
     judged = [[g for g in shown if g is not None] + missed for shown, missed in rows]
     grades = [[(g, row.count(g)) for g in dict.fromkeys(row)] for row in judged]
-    return Batch.of(hits, grades, [len(shown) for shown, _ in rows])
+    made = Batch.of(hits, grades, [len(shown) for shown, _ in rows])
+    return dataclasses.replace(made, hit_score=-(made.hit_rank // 2).astype(float))  # some tied
 
 
 @given(st.lists(lists(), min_size=1, max_size=6), st.randoms())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_list_has_the_same_bits_in_any_company(rows, rng):
     whole = batch(*rows)
     order = list(range(len(rows)))
@@ -63,13 +65,12 @@ def test_a_list_has_the_same_bits_in_any_company(rows, rng):
 
 
 @given(lists())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_bounds(row):
     for measure in [*MEASURES, *GAINS]:
         (value,) = measure.score(batch(row))
         assert np.isfinite(value), str(measure)
-        assert value >= 0, str(measure)
-        assert not measure.bounded or value <= 1, str(measure)
+        assert not measure.bounded or 0 <= value <= 1, str(measure)
 
 
 @given(lists())

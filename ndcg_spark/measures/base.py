@@ -13,7 +13,7 @@ from ndcg_spark.measures import cutoffs, gains
 from ndcg_spark.measures.batch import Array, Batch, Mask
 from ndcg_spark.measures.fields import check_fields
 
-Aggregation = Literal["mean", "sum"]
+Aggregation = Literal["mean", "sum", "geometric", "none"]
 
 
 def cutoff_field() -> Any:
@@ -28,7 +28,7 @@ class Spelling:
     name: str
     measure: type[Measure]
     preset: Mapping[str, Any]
-    cuts: tuple[int, ...] = ()  # default cut-offs of a bare trec_eval name such as ndcg_cut
+    cuts: tuple[float, ...] = ()  # default cut-offs of a bare trec_eval name such as ndcg_cut
 
 
 SPELLINGS: dict[str, Spelling] = {}
@@ -44,9 +44,11 @@ class Measure:
         presets:  further names that fix parameters, ``{"ndcg_p": {"gain": "exp2"}}``
         trec:     what trec_eval calls it without a cut-off
         trec_cut: what trec_eval calls it with one; alone it means all of ``cuts``
-        aggregation: how queries are summarized, ``mean`` or ``sum``
-        bounded:  whether 1 is its best value
+        aggregation: how queries are summarized: mean, sum, geometric mean, or none
+        bounded:  whether its values lie between 0 and 1
         needs_cutoff: whether it has no meaning without a cut-off
+        at:       the parameter that ``@`` and a number in the name set
+        scores:   whether it needs the scores of the hits
     """
 
     canonical: ClassVar[str]
@@ -56,6 +58,9 @@ class Measure:
     aggregation: ClassVar[Aggregation]
     bounded: ClassVar[bool]
     needs_cutoff: ClassVar[bool]
+    at: ClassVar[str]
+    needs_scores: ClassVar[bool]
+    cuts: ClassVar[tuple[float, ...]]
 
     def __init_subclass__(
         cls,
@@ -64,21 +69,27 @@ class Measure:
         presets: Mapping[str, Mapping[str, Any]] | None = None,
         trec: str | None = None,
         trec_cut: str | None = None,
-        cuts: tuple[int, ...] = (),
+        cuts: tuple[float, ...] = (),
         aggregation: Aggregation = "mean",
         bounded: bool = True,
         needs_cutoff: bool = False,
+        at: str = "cutoff",
+        needs_scores: bool = False,
+        dialect: str = "",
     ) -> None:
         super().__init_subclass__()
         cls.trec, cls.trec_cut, cls.presets = trec, trec_cut, presets or {}
         cls.aggregation, cls.bounded, cls.needs_cutoff = aggregation, bounded, needs_cutoff
+        cls.at, cls.needs_scores, cls.cuts = at, needs_scores, cuts
         if not names:
             return  # a shared base, not a measure
+        prefix = f"{dialect}:" if dialect else ""
+        names = tuple(prefix + name for name in names)
         cls.canonical = names[0]
         bare_cuts = cuts if needs_cutoff else ()
         spellings = [Spelling(name, cls, {}, bare_cuts) for name in names]
         spellings += [Spelling(name, cls, preset) for name, preset in cls.presets.items()]
-        spellings += [Spelling(trec, cls, {})] if trec else []
+        spellings += [Spelling(prefix + trec, cls, {})] if trec else []
         spellings += [Spelling(trec_cut, cls, {}, cuts)] if trec_cut else []
         for spelling in spellings:
             _register(spelling)
@@ -99,17 +110,33 @@ class Measure:
         """Whether the threshold `rel` can change the value."""
         return "rel" in self.parameters()
 
-    def __matmul__(self, cutoff: int | str | None) -> Self:
+    def worth(self, batch: Batch) -> Array | None:
+        """(hits,) by what the best and worst order of tied documents sorts; None: not supported."""
+        return None
+
+    def expected(self, batch: Batch) -> Array | None:
+        """(n,) the mean over all orders of tied documents; None where there is no closed form."""
+        return None
+
+    def __matmul__(self, cutoff: float | str | None) -> Self:
         """The same measure with this cut-off: ``nDCG @ 10``."""
-        if "cutoff" not in self.parameters():
+        if self.at not in self.parameters():
             raise UsageError(f"{self.canonical} has no cut-off")
-        changes: dict[str, Any] = {"cutoff": cutoff}
+        changes: dict[str, Any] = {self.at: cutoff}
         return dataclasses.replace(self, **changes)
 
     @classmethod
     def parameters(cls) -> dict[str, Any]:
         """The measure's parameters and their defaults."""
         return {field.name: field.default for field in dataclasses.fields(cls)}
+
+    @classmethod
+    def example(cls) -> Self:
+        """The measure with its defaults, and something sensible where it has none."""
+        given: dict[str, Any] = {"max_rel": 3.0} if "max_rel" in cls.parameters() else {}
+        if cls.needs_cutoff:
+            given[cls.at] = cls.cuts[0] if cls.cuts else 5
+        return cls(**given)
 
     @classmethod
     def summary(cls) -> str:
@@ -123,28 +150,61 @@ class Measure:
 
     def __str__(self) -> str:
         params = self.set_parameters()
-        cut = f"@{params.pop('cutoff')}" if isinstance(params.get("cutoff"), int) else ""
+        at = params.get(self.at)
+        cut = f"@{_plain(params.pop(self.at))}" if isinstance(at, (int, float)) else ""
         inside = ", ".join(_assignment(name, value) for name, value in params.items())
-        return self.canonical + (f"({inside})" if inside else "") + cut
+        return self.name() + (f"({inside})" if inside else "") + cut
+
+    @classmethod
+    def name(cls) -> str:
+        """The canonical name; a measure of the user's own module is named by its module."""
+        own = cls.__module__.split(".")[0] != "ndcg_spark" and cls.__module__ != "__main__"
+        importable = own and "<locals>" not in cls.__qualname__
+        return f"{cls.__module__}:{cls.__qualname__}" if importable else cls.canonical
 
     def trec_name(self) -> str:
         """trec_eval's name, or the canonical one where trec_eval has none."""
         params = self.set_parameters()
-        cut = params.pop("cutoff", None)
-        if not params and cut is None and self.trec:
+        if not params and self.trec:
             return self.trec
-        if not params and isinstance(cut, int) and self.trec_cut:
-            return f"{self.trec_cut}_{cut}"
+        cut = params.pop(self.at, self.parameters().get(self.at))
+        if not params and isinstance(cut, (int, float)) and self.trec_cut:
+            return (
+                f"{self.trec_cut}_{cut}" if isinstance(cut, int) else f"{self.trec_cut}_{cut:.2f}"
+            )
         for name, preset in self.presets.items():
             if self == type(self)(**preset):
                 return name
         return str(self)
 
 
+@dataclass(frozen=True, kw_only=True)
+class FunctionMeasure(Measure, bounded=False):
+    """A function of the user's own, from a batch to (n,) values: ``module:function``."""
+
+    function: Any = dataclasses.field(default=None, metadata={"convert": lambda function: function})
+
+    @classmethod
+    def of(cls, function: Any) -> FunctionMeasure:
+        """The measure for a function."""
+        return cls(function=function)
+
+    def score(self, batch: Batch) -> Array:
+        values: Array = self.function(batch)
+        return values
+
+    def __str__(self) -> str:
+        return f"{self.function.__module__}:{self.function.__qualname__}"
+
+
 def _default(measure: Measure, name: str) -> Any:
     (field,) = [f for f in dataclasses.fields(measure) if f.name == name]
     convert = field.metadata.get("convert")
     return convert(field.default) if convert else field.default
+
+
+def _plain(value: float) -> str:
+    return str(int(value)) if value == int(value) else repr(value)
 
 
 def _assignment(name: str, value: Any) -> str:

@@ -25,6 +25,22 @@ def row_sums(rows: Ints, values: Array, n: int) -> Array:
     return np.bincount(rows, weights=values, minlength=n).astype(np.float64, copy=False)
 
 
+def scan(values: Array, offsets: Ints, combine: np.ufunc) -> Array:
+    """The running sum or product within each row, both ends included.
+
+    Taken in doubling steps, so that an element's value depends on its own row alone (a running
+    sum over the whole array would carry the rounding of the rows before).
+    """
+    place = np.arange(len(values)) - np.repeat(offsets[:-1], np.diff(offsets))
+    shift, longest = 1, int(np.diff(offsets).max(initial=0))
+    while shift < longest:
+        reach = np.flatnonzero(place >= shift)
+        values = values.copy()
+        values[reach] = combine(values[reach - shift], values[reach])
+        shift *= 2
+    return values
+
+
 def counts_before(flags: Mask, offsets: Ints) -> Ints:
     """For each element, how many flags are set in its row up to and including it.
 
@@ -44,6 +60,8 @@ class Batch:
     hit_rank:     1-based rank of each judged document, ascending within a list
     hit_label:    its grade
     hit_gain:     gain that overrides the measure's mapping, NaN where there is none; or None
+    hit_first, hit_size: first place and number of the documents that share the hit's score; or None
+    hit_score:    the hit's score; or None where no measure asks for it
     grade_*:      the judgements of the list's query: distinct (grade, gain) and their count
     """
 
@@ -55,6 +73,9 @@ class Batch:
     grade_label: Array
     grade_count: Ints
     hit_gain: Array | None = None
+    hit_first: Ints | None = None
+    hit_size: Ints | None = None
+    hit_score: Array | None = None
     grade_gain: Array | None = None
     _memo: dict[Hashable, Any] = dataclasses.field(default_factory=dict, repr=False)
 
@@ -100,7 +121,7 @@ class Batch:
         """(n,) number of flagged hits of each list."""
         return np.bincount(self.hit_row[flags], minlength=len(self))
 
-    def sum_hits(self, flags: Mask, values: Array) -> Array:
+    def sum_hits(self, flags: Mask | Ints, values: Array) -> Array:
         """(n,) sum of `values` (one per flagged hit), folded in rank order within each list."""
         return row_sums(self.hit_row[flags], values, len(self))
 

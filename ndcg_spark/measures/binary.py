@@ -1,4 +1,4 @@
-"""Measures of relevant against not relevant: P, R, AP, RR, Success, Rprec."""
+"""Measures of relevant against not relevant: P, R, AP, RR, Success, Rprec and their kin."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from ndcg_spark.measures import cutoffs
+from ndcg_spark.measures import cutoffs, ties
+from ndcg_spark.measures.additive import AdditiveMeasure, ratio
 from ndcg_spark.measures.base import Measure, cutoff_field
-from ndcg_spark.measures.batch import Array, Batch, Ints, Mask, counts_before
+from ndcg_spark.measures.batch import Array, Batch, Ints, Mask, counts_before, row_sums, scan
 from ndcg_spark.measures.ndcg import TREC_CUTS
 
 
@@ -24,32 +25,33 @@ class BinaryMeasure(Measure):
     rel: float = 1.0
     cutoff: int | str | None = cutoff_field()
 
+    def worth(self, batch: Batch) -> Array:
+        return batch.relevant(self.rel).astype(np.float64)
+
+    def _limits(self, batch: Batch) -> Ints:
+        return cutoffs.limits(self.cutoff, batch, self.rel)
+
     def _relevant(self, batch: Batch) -> Mask:
         """Relevant hits within the cut-off."""
 
         def make() -> Mask:
-            inside = batch.hit_rank <= cutoffs.limits(self.cutoff, batch, self.rel)[batch.hit_row]
-            return batch.relevant(self.rel) & inside
+            return batch.relevant(self.rel) & (batch.hit_rank <= self._limits(batch)[batch.hit_row])
 
         mask: Mask = batch.memo(("relevant", self.rel, self.cutoff), make)
         return mask
 
-    def _n_found(self, batch: Batch) -> Ints:
-        counts: Ints = batch.memo(
-            ("found", self.rel, self.cutoff), lambda: batch.count_hits(self._relevant(batch))
-        )
-        return counts
 
+@dataclass(frozen=True, kw_only=True)
+class CountingMeasure(BinaryMeasure, AdditiveMeasure):
+    """A BinaryMeasure that counts the relevant documents within the cut-off."""
 
-def ratio(top: Array | Ints, bottom: Array | Ints) -> Array:
-    """top / bottom, 0 where the bottom is 0."""
-    out = np.zeros(len(top))
-    return np.divide(top, bottom, out=out, where=np.asarray(bottom) > 0)
+    def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
+        return (rank <= self._limits(batch)[row]).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class P(
-    BinaryMeasure,
+    CountingMeasure,
     names=("P", "Precision"),
     trec_cut="P",
     cuts=TREC_CUTS,
@@ -65,16 +67,16 @@ class P(
 
     precision_denominator: Literal["k", "retrieved"] = "k"
 
-    def score(self, batch: Batch) -> Array:
-        k = cutoffs.limits(self.cutoff, batch, self.rel)
+    def normalized(self, batch: Batch, total: Array) -> Array:
+        k = self._limits(batch)
         if self.precision_denominator == "retrieved":
             k = np.minimum(k, batch.n_ret)
-        return ratio(self._n_found(batch), k)
+        return ratio(total, k)
 
 
 @dataclass(frozen=True, kw_only=True)
 class R(
-    BinaryMeasure,
+    CountingMeasure,
     names=("R", "Recall"),
     trec_cut="recall",
     cuts=TREC_CUTS,
@@ -90,11 +92,11 @@ class R(
 
     recall_denominator: Literal["R", "min(R,k)"] = "R"
 
-    def score(self, batch: Batch) -> Array:
+    def normalized(self, batch: Batch, total: Array) -> Array:
         wanted = batch.n_rel(self.rel)
         if self.recall_denominator == "min(R,k)":
-            wanted = np.minimum(wanted, cutoffs.limits(self.cutoff, batch, self.rel))
-        return ratio(self._n_found(batch), wanted)
+            wanted = np.minimum(wanted, self._limits(batch))
+        return ratio(total, wanted)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,10 +117,27 @@ class AP(BinaryMeasure, names=("AP", "MAP"), trec="map", trec_cut="map_cut", cut
     def score(self, batch: Batch) -> Array:
         flags = self._relevant(batch)
         found = counts_before(flags, batch.hit_offsets)[flags]
+        return ratio(batch.sum_hits(flags, found / batch.hit_rank[flags]), self._wanted(batch))
+
+    def _wanted(self, batch: Batch) -> Ints:
         wanted = batch.n_rel(self.rel)
-        if self.ap_denominator == "min(R,k)":
-            wanted = np.minimum(wanted, cutoffs.limits(self.cutoff, batch, self.rel))
-        return ratio(batch.sum_hits(flags, found / batch.hit_rank[flags]), wanted)
+        return np.minimum(wanted, self._limits(batch)) if self.ap_denominator != "R" else wanted
+
+    def expected(self, batch: Batch) -> Array:
+        """McSherry and Najork 2008: a tied place is relevant with r / t, and then it has seen
+        (number - 1) (r - 1) / (t - 1) relevant documents of its group before it."""
+        found = ties.groups(batch)
+        r = ties.count_in_groups(batch, batch.relevant(self.rel))
+        before = np.cumsum(r) - r
+        start = np.searchsorted(found.row, found.row)  # each group's first one of its list
+        before = before - before[start]
+        spread = ties.places(found, r > 0)
+        g, t = spread.group, found.size[spread.group]
+        seen = spread.number * (r[g] - 1) / np.maximum(t - 1, 1)
+        term = r[g] / t * (before[g] + 1 + seen) / spread.rank
+        inside = spread.rank <= self._limits(batch)[found.row[g]]
+        sums = row_sums(found.row[g][inside], term[inside], len(batch))
+        return ratio(sums, self._wanted(batch))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +157,16 @@ class RR(BinaryMeasure, names=("RR", "MRR"), trec="recip_rank"):
         first[batch.hit_row[flags][::-1]] = batch.hit_rank[flags][::-1]
         return 1.0 / first
 
+    def expected(self, batch: Batch) -> Array:
+        """Only the first group with a relevant document counts; there the first one stands at the
+        j-th place with the chance that j - 1 misses and then a hit are drawn."""
+        spread, row, miss, _ = _first_hits(batch, self.rel)
+        hit = miss - np.append(miss[1:], 0.0)
+        last = np.append(np.diff(spread.group) != 0, True) if len(miss) else np.zeros(0, np.bool_)
+        hit[last] = miss[last]
+        inside = spread.rank <= self._limits(batch)[row]
+        return row_sums(row[inside], (hit / spread.rank)[inside], len(batch))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Success(
@@ -154,11 +183,43 @@ class Success(
     """
 
     def score(self, batch: Batch) -> Array:
-        return (self._n_found(batch) > 0).astype(np.float64)
+        return (batch.count_hits(self._relevant(batch)) > 0).astype(np.float64)
+
+    def expected(self, batch: Batch) -> Array:
+        """One less the chance that every place up to the cut-off is drawn without a hit."""
+        spread, row, miss, _ = _first_hits(batch, self.rel)
+        found = ties.groups(batch)
+        hit = miss - np.append(miss[1:], 0.0)
+        last = np.append(np.diff(spread.group) != 0, True) if len(miss) else np.zeros(0, np.bool_)
+        hit[last] = miss[last]
+        inside = spread.rank <= self._limits(batch)[row]
+        whole = (found.first + found.size - 1)[spread.group] <= self._limits(batch)[row]
+        sums = row_sums(row[inside], hit[inside], len(batch))
+        sure = np.zeros(len(batch), np.bool_)
+        sure[row[whole]] = True
+        return np.where(sure, 1.0, sums)
+
+
+def _first_hits(batch: Batch, rel: float) -> tuple[ties.Places, Ints, Array, Ints]:
+    """The places of each list's first group with a relevant document, and with each place the
+    chance that no relevant document stands before it."""
+    found = ties.groups(batch)
+    r = ties.count_in_groups(batch, batch.relevant(rel))
+    some = np.flatnonzero(r > 0)
+    kept = np.zeros(len(r), np.bool_)
+    kept[some[np.append(True, np.diff(found.row[some]) != 0)[: len(some)]]] = True
+    spread = ties.places(found, kept)
+    t, n = found.size[spread.group], r[spread.group]
+    # draws without replacement: the chance of one more miss, given misses so far
+    step = np.maximum(t - n - (spread.number - 1), 0) / np.maximum(t - (spread.number - 1), 1)
+    step[spread.number == 0] = 1.0
+    offsets = np.append(np.flatnonzero(spread.number == 0), len(step))
+    miss = scan(step, offsets.astype(np.int64), np.multiply) if len(step) else step
+    return spread, found.row[spread.group], miss, r
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rprec(Measure, names=("Rprec", "RPrec"), trec="Rprec"):
+class Rprec(AdditiveMeasure, names=("Rprec", "RPrec"), trec="Rprec"):
     """Precision at rank R, the number of relevant documents.
 
     >>> Rprec().score(Batch.of(hits=[[(1, 1), (3, 1), (4, 1)]], grades=[[(1, 3)]]))
@@ -167,7 +228,75 @@ class Rprec(Measure, names=("Rprec", "RPrec"), trec="Rprec"):
 
     rel: float = 1.0
 
-    def score(self, batch: Batch) -> Array:
-        wanted = batch.n_rel(self.rel)
-        inside = batch.relevant(self.rel) & (batch.hit_rank <= wanted[batch.hit_row])
-        return ratio(batch.count_hits(inside), wanted)
+    def worth(self, batch: Batch) -> Array:
+        return batch.relevant(self.rel).astype(np.float64)
+
+    def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
+        return (rank <= batch.n_rel(self.rel)[row]).astype(np.float64)
+
+    def normalized(self, batch: Batch, total: Array) -> Array:
+        return ratio(total, batch.n_rel(self.rel))
+
+
+@dataclass(frozen=True, kw_only=True)
+class binG(CountingMeasure, names=("binG",), bounded=False):  # noqa: N801 - trec_eval's name
+    """Number of the top k with a grade of at least `rel`.
+
+    Source: the seeds' definition (trec_eval's `binG` is something else, see the dialects).
+
+    >>> binG(cutoff=2, rel=2).score(Batch.of(hits=[[(1, 1), (2, 2), (3, 2)]], grades=[[(2, 2)]]))
+    array([1.])
+    """
+
+    def normalized(self, batch: Batch, total: Array) -> Array:
+        return total
+
+
+@dataclass(frozen=True, kw_only=True)
+class relative_P(  # noqa: N801 - trec_eval's name
+    CountingMeasure,
+    names=("relative_P",),
+    trec_cut="relative_P",
+    cuts=TREC_CUTS,
+    needs_cutoff=True,
+):
+    """Precision at k over the best possible one: relevant in the top k over min(k, R).
+
+    >>> relative_P(cutoff=5).score(Batch.of(hits=[[(1, 1)]], grades=[[(1, 2)]]))
+    array([0.5])
+    """
+
+    def normalized(self, batch: Batch, total: Array) -> Array:
+        return ratio(total, np.minimum(self._limits(batch), batch.n_rel(self.rel)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class mean_reciprocal_click(  # noqa: N801 - the name in use
+    BinaryMeasure, AdditiveMeasure, names=("mean_reciprocal_click",)
+):
+    """Mean over all relevant documents of one over their rank; what MIND-style code calls MRR.
+
+    It is not the reciprocal rank of the first relevant document (`RR`), except where R = 1.
+
+    Source: the scoring script of the MIND news recommendation data.
+
+    >>> mean_reciprocal_click().score(Batch.of(hits=[[(1, 1), (2, 1)]], grades=[[(1, 2)]]))
+    array([0.75])
+    """
+
+    def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
+        return np.where(rank <= self._limits(batch)[row], 1.0 / rank, 0.0)
+
+    def normalized(self, batch: Batch, total: Array) -> Array:
+        return ratio(total, batch.n_rel(self.rel))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GMAP(AP, names=("GMAP",), trec="gm_map", aggregation="geometric"):
+    """AP whose aggregate is the geometric mean over queries, values below 1e-5 counting 1e-5.
+
+    Source: Robertson 2006.
+
+    >>> GMAP().score(Batch.of(hits=[[(2, 1)]], grades=[[(1, 1)]]))
+    array([0.5])
+    """

@@ -82,7 +82,7 @@ def gain(value: Any) -> Gain:
     if isinstance(value, str) and "=" in value:
         return _map(_pairs(value))
     if isinstance(value, str) and re.fullmatch(r"[\w.]+:[\w.]+", value):
-        return Gain(value, function=_imported(value))
+        return Gain(value, function=_function(value))
     if value in NAMED:
         return Gain(value)
     raise UsageError(
@@ -119,14 +119,25 @@ def _map(pairs: dict[float, float]) -> Gain:
     return Gain("map", tuple(sorted(pairs.items())))
 
 
-def _imported(path: str) -> Callable[[Array], Array]:
+def _function(path: str) -> Callable[[Array], Array]:
+    found = imported(path, "gain function")
+    if not callable(found):
+        raise UsageError(f"gain function {path!r} is not a function")
+    function: Callable[[Array], Array] = found
+    return function
+
+
+def imported(path: str, what: str) -> Any:
+    """What ``module:name`` names.
+
+    Raises:
+        UsageError: where it cannot be imported.
+    """
     module, _, name = path.partition(":")
     try:
-        found = importlib.import_module(module)
+        found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as problem:
-        raise UsageError(f"gain function {path!r} cannot be imported: {problem}") from None
-    if not callable(found):
-        raise UsageError(f"gain function {path!r} is not a function")
+        raise UsageError(f"{what} {path!r} cannot be imported: {problem}") from None
     return found

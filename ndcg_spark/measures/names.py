@@ -6,19 +6,69 @@ import ast
 import dataclasses
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from ndcg_spark.errors import DiscountWarning, UsageError, nearest
-from ndcg_spark.measures.base import SPELLINGS, Measure, Spelling
+from ndcg_spark.errors import DiscountWarning, UsageError, nearest, unknown
+from ndcg_spark.measures.base import SPELLINGS, FunctionMeasure, Measure, Spelling
+from ndcg_spark.measures.batch import Array, Batch
 from ndcg_spark.measures.discounts import diverges
-from ndcg_spark.measures.gains import Gain, gain
+from ndcg_spark.measures.gains import Gain, gain, imported
 
-_NUMBER = re.compile(r"\d+")
+DIALECTS = ("seeds", "trec_eval")
+_OFFICIAL = [
+    "runid",
+    "num_q",
+    "num_ret",
+    "num_rel",
+    "num_rel_ret",
+    "map",
+    "gm_map",
+    "Rprec",
+    "bpref",
+    "recip_rank",
+    "iprec_at_recall",
+    "P",
+]
+# trec_eval's sets, in the order in which it prints them
+NICKNAMES = {
+    "official": _OFFICIAL,
+    "all_trec": [
+        *_OFFICIAL,
+        *[
+            "relstring",
+            "recall",
+            "infAP",
+            "gm_bpref",
+            "Rprec_mult",
+            "utility",
+            "11pt_avg",
+            "binG",
+            "G",
+            "ndcg",
+            "ndcg_rel",
+            "Rndcg",
+            "ndcg_cut",
+            "map_cut",
+            "relative_P",
+            "success",
+            "set_P",
+            "set_relative_P",
+            "set_recall",
+            "set_map",
+            "set_F",
+            "num_nonrel_judged_ret",
+        ],
+    ],
+}
+_NUMBER = re.compile(r"\d*\.?\d+")
 _PAIR = re.compile(r"-?[\d.]+\s*=\s*[\d.eE+-]+")
 
 
-def parse_measure(text: str | Measure) -> Measure:
+MeasureLike = str | Measure | type[Measure] | Callable[[Batch], Array]
+
+
+def parse_measure(text: MeasureLike) -> Measure:
     """The one measure that a name stands for; ``parse_measure(str(m)) == m``.
 
     Raises:
@@ -35,25 +85,33 @@ def parse_measure(text: str | Measure) -> Measure:
 
 
 def parse_measures(
-    wanted: str | Measure | type[Measure] | Iterable[str | Measure | type[Measure]],
+    wanted: MeasureLike | Iterable[MeasureLike], dialect: str = "seeds"
 ) -> list[Measure]:
     """The measures that names or objects stand for, in order, each once.
 
     Commas separate names; a bare number after a comma is one more cut-off of the name before it,
-    and ``grade=gain`` continues a gain map.
+    and ``grade=gain`` continues a gain map. ``official`` and ``all_trec`` are trec_eval's sets.
+    With dialect="trec_eval" the names of `trec_eval.py` mean what they mean in that program; one
+    name does with ``trec_eval:NAME``. ``module:Name`` is a measure of the user's own module: a
+    class, or a function from a batch to an array.
 
     >>> [str(m) for m in parse_measures("P.5,10,map")]
     ['P@5', 'P@10', 'AP']
     """
-    items = [wanted] if isinstance(wanted, (str, Measure, type)) else list(wanted)
+    if dialect not in DIALECTS:
+        raise unknown("dialect", dialect, DIALECTS)
+    single = isinstance(wanted, (str, Measure, type)) or callable(wanted)
+    items = [wanted] if single else list(wanted)  # type: ignore[arg-type]
     found: list[Measure] = []
     for item in items:
         if isinstance(item, str):
-            found += _several(item)
+            found += _several(item, dialect)
         elif isinstance(item, Measure):
             found += _complete(item, ())
         elif isinstance(item, type) and issubclass(item, Measure):
             found += _complete(item(), ())
+        elif callable(item):
+            found.append(FunctionMeasure.of(item))
         else:
             raise UsageError(f"{item!r} is neither a measure nor a measure's name")
     if not found:
@@ -88,7 +146,7 @@ def _with_defaults(measure: Measure, rel: float, own: Gain | None) -> Measure:
     return dataclasses.replace(measure, **changes) if changes else measure
 
 
-def _several(text: str) -> list[Measure]:
+def _several(text: str, dialect: str) -> list[Measure]:
     found: list[Measure] = []
     pending = ""
     for token in _split(text):
@@ -96,15 +154,15 @@ def _several(text: str) -> list[Measure]:
             pending += f",{token}"
             continue
         if pending:
-            found += _named(pending)
+            found += _named(pending, dialect)
             pending = ""
         if found and _NUMBER.fullmatch(token):
-            found.append(found[-1] @ int(token))
+            found.append(found[-1] @ float(token) if "." in token else found[-1] @ int(token))
         elif "." in token and _PAIR.fullmatch(token.split(".", 1)[1]):
             pending = token
         else:
-            found += _named(token)
-    return found + (_named(pending) if pending else [])
+            found += _named(token, dialect)
+    return found + (_named(pending, dialect) if pending else [])
 
 
 def _split(text: str) -> list[str]:
@@ -129,44 +187,70 @@ def _split(text: str) -> list[str]:
 
 
 _MEASURE = re.compile(
-    r"""(?P<name>[A-Za-z_][\w-]*)\s*
+    r"""(?:(?P<module>[A-Za-z_][\w.]*):)?
+    (?P<name>[A-Za-z_][\w-]*?_\d*\.\d+|\d*[A-Za-z_][\w-]*)\s*
     (?P<arguments>\((?:[^()]|\([^()]*\))*\))?\s*
     (?:@(?P<cut>.+)|\.(?P<dotted>.+))?""",
     re.VERBOSE | re.DOTALL,
 )
 
 
-def _named(text: str) -> list[Measure]:
+def _named(text: str, dialect: str) -> list[Measure]:
+    if text in NICKNAMES:
+        return [m for name in NICKNAMES[text] for m in _named(name, "trec_eval")]
     match = _MEASURE.fullmatch(text)
     if not match:
         raise UsageError(f"cannot read the measure {text!r}; write it as in nDCG@10 or AP(rel=2)")
-    spelling, cut_in_name = _lookup(match["name"])
+    if match["module"] and match["module"] not in DIALECTS:
+        spelling, cut_in_name = _own(match["module"], match["name"]), None
+    else:
+        spelling, cut_in_name = _lookup(match["name"], match["module"] or dialect)
     params = dict(spelling.preset) | _arguments(match["arguments"] or "()", text)
     dotted = match["dotted"]
     if dotted and "=" in dotted:
         params["gain"], dotted = dotted, None
     cuts = [cut.strip() for cut in (match["cut"], cut_in_name, dotted) if cut]
-    if len(cuts) + ("cutoff" in params) > 1:
+    at = spelling.measure.at
+    if len(cuts) + (at in params) > 1:
         raise UsageError(f"{text!r} has more than one cut-off")
     if cuts:
-        params["cutoff"] = cuts[0]
+        params[at] = cuts[0] if at == "cutoff" else _decimal(cuts[0], text)
     return _complete(_build(spelling, params, text), () if cuts else spelling.cuts)
 
 
-def _lookup(name: str) -> tuple[Spelling, str | None]:
+def _decimal(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{text!r} in {name!r} is not a number") from None
+
+
+def _lookup(name: str, dialect: str) -> tuple[Spelling, str | None]:
     """The spelling for a name; `ndcg_cut_10` is `ndcg_cut` with a cut-off."""
     stem, _, last = name.rpartition("_")
     tries: list[tuple[str, str | None]] = [(name, None)]
-    if stem and last.isdigit():
+    if stem and re.fullmatch(r"\d*\.?\d+", last):
         tries.append((stem, last))
     folded = {known.casefold(): known for known in SPELLINGS}
     for attempt, cut in tries:
-        known = attempt if attempt in SPELLINGS else folded.get(attempt.casefold())
-        if known:
-            return SPELLINGS[known], cut
+        for wanted in (f"{dialect}:{attempt}", attempt):
+            known = wanted if wanted in SPELLINGS else folded.get(wanted.casefold())
+            if known:
+                return SPELLINGS[known], cut
+    names = [known for known in SPELLINGS if ":" not in known]
     raise UsageError(
-        f"unknown measure {name!r}{nearest(name, SPELLINGS)}; `ndcg-spark measures` lists them"
+        f"unknown measure {name!r}{nearest(name, names)}; `ndcg-spark measures` lists them"
     )
+
+
+def _own(module: str, name: str) -> Spelling:
+    """A measure of the user's own module: a class, or a function of a batch."""
+    found = imported(f"{module}:{name}", "measure")
+    if isinstance(found, type) and issubclass(found, Measure):
+        return Spelling(name, found, {}, found.cuts if found.needs_cutoff else ())
+    if not callable(found) or isinstance(found, type):
+        raise UsageError(f"{module}:{name} is neither a Measure class nor a function of a batch")
+    return Spelling(name, FunctionMeasure, {"function": found})
 
 
 def _arguments(inside: str, text: str) -> dict[str, Any]:
@@ -190,9 +274,9 @@ def _build(spelling: Spelling, params: dict[str, Any], text: str) -> Measure:
     return spelling.measure(**params)
 
 
-def _complete(measure: Measure, cuts: tuple[int, ...]) -> list[Measure]:
-    if getattr(measure, "cutoff", None) is None and cuts:
+def _complete(measure: Measure, cuts: tuple[float, ...]) -> list[Measure]:
+    if cuts:
         return [measure @ cut for cut in cuts]
-    if measure.needs_cutoff and getattr(measure, "cutoff", None) is None:
+    if measure.needs_cutoff and getattr(measure, measure.at) is None:
         raise UsageError(f"{measure.canonical} needs a cut-off, as in {measure.canonical}@10")
     return [measure]

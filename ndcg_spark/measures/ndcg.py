@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import InitVar, dataclass
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from ndcg_spark.errors import UsageError, unknown
 from ndcg_spark.measures import cutoffs, discounts, gains
+from ndcg_spark.measures.additive import AdditiveMeasure, ratio
 from ndcg_spark.measures.base import Measure, cutoff_field
 from ndcg_spark.measures.batch import Array, Batch, Ints, Mask, row_sums
 from ndcg_spark.measures.gains import Gain
@@ -30,7 +31,7 @@ class Ideal(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GainMeasure(Measure):
+class GainMeasure(AdditiveMeasure):
     """What the measures of this file share: gain, discount, threshold, cut-off.
 
     gain: linear, exp2 (2^g - 1), binary, a map of grade to gain, or a numpy function
@@ -72,12 +73,21 @@ class GainMeasure(Measure):
         none: Mask = np.bincount(ideal.row, minlength=len(batch)) == 0
         return none
 
-    def _gains(self, batch: Batch) -> Array:
+    def worth(self, batch: Batch) -> Array:
         def make() -> Array:
             return _overridden(self.gain_of(batch.hit_label, self.rel), batch.hit_gain)
 
         values: Array = batch.memo(("gains", self.gain, self.rel), make)
         return values
+
+    def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
+        inside = rank <= cutoffs.limits(self.cutoff, batch, self.rel)[row]
+        weights = np.zeros(len(rank))
+        weights[inside] = discounts.discounts(self.dis, rank[inside])
+        return weights
+
+    def normalized(self, batch: Batch, total: Array) -> Array:
+        return total
 
     def _ideal(self, batch: Batch) -> Ideal:
         """The ideal is summed term by term, as a run is: the ideal order scores exactly 1."""
@@ -94,20 +104,14 @@ class GainMeasure(Measure):
         ideal: Ideal = batch.memo(("ideal", self.gain, self.rel), make)
         return ideal
 
-    def _dcg(self, batch: Batch) -> Array:
-        worth = self._gains(batch)
-        flags = (worth > 0) & (
-            batch.hit_rank <= cutoffs.limits(self.cutoff, batch, self.rel)[batch.hit_row]
-        )
-        return batch.sum_hits(
-            flags, worth[flags] * discounts.discounts(self.dis, batch.hit_rank[flags])
-        )
-
     def _idcg(self, batch: Batch) -> Array:
-        ideal = self._ideal(batch)
-        kept = ideal.rank <= cutoffs.limits(self.cutoff, batch, self.rel)[ideal.row]
-        terms = ideal.gain[kept] * discounts.discounts(self.dis, ideal.rank[kept])
-        return row_sums(ideal.row[kept], terms, len(batch))
+        def make() -> Array:
+            ideal = self._ideal(batch)
+            terms = ideal.gain * self.weight(batch, ideal.rank, ideal.row)
+            return row_sums(ideal.row, terms, len(batch))
+
+        sums: Array = batch.memo(("idcg", self.gain, self.rel, self.dis, self.cutoff), make)
+        return sums
 
 
 _LINEAR = Gain()
@@ -148,10 +152,9 @@ class nDCG(  # noqa: N801 - the field's name for it
     array([0.8597187])
     """
 
-    def score(self, batch: Batch) -> Array:
-        best = self._idcg(batch)
-        ratio = np.divide(self._dcg(batch), best, out=np.zeros_like(best), where=best > 0)
-        return np.minimum(ratio, 1.0)  # rounding in deep lists must not pass the bound
+    def normalized(self, batch: Batch, total: Array) -> Array:
+        # rounding in deep lists must not pass the bound
+        return np.minimum(ratio(total, self._idcg(batch)), 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,9 +168,6 @@ class DCG(GainMeasure, names=("DCG",), bounded=False):
     array([2.13092975])
     """
 
-    def score(self, batch: Batch) -> Array:
-        return self._dcg(batch)
-
 
 @dataclass(frozen=True, kw_only=True)
 class IDCG(GainMeasure, names=("IDCG",), bounded=False):
@@ -179,8 +179,40 @@ class IDCG(GainMeasure, names=("IDCG",), bounded=False):
     array([3.])
     """
 
-    def score(self, batch: Batch) -> Array:
+    def normalized(self, batch: Batch, total: Array) -> Array:
         return self._idcg(batch)
+
+
+@dataclass(frozen=True, kw_only=True)
+class nDCG_cc(nDCG, names=("nDCG_cc",), bounded=False):  # noqa: N801
+    """nDCG corrected for chance: (nDCG - E) / (1 - E), E the nDCG of a random order of the run.
+
+    E is the mean gain of the returned documents (unjudged: 0) times the sum of the discounts of
+    the top k, over IDCG@k. A random order scores 0 in the mean, the ideal one 1; a bad one less
+    than 0. 0, and undefined, where every order scores the same.
+
+    Source: Wang et al. 2013 for the drift of nDCG towards 1 that this removes.
+
+    >>> batch = Batch.of(hits=[[(1, 1), (2, 1), (3, 0), (4, 0), (5, 0)]], grades=[[(1, 2), (0, 3)]])
+    >>> nDCG_cc().score(batch)
+    array([1.])
+    """
+
+    def normalized(self, batch: Batch, total: Array) -> Array:
+        plain, chance = super().normalized(batch, total), self._chance(batch)
+        return np.where(chance < 1.0, ratio(plain - chance, 1.0 - chance), 0.0)
+
+    def undefined(self, batch: Batch) -> Mask | None:
+        none = super().undefined(batch)
+        return self._chance(batch) >= 1.0 if none is None else none | (self._chance(batch) >= 1.0)
+
+    def _chance(self, batch: Batch) -> Array:
+        gained = row_sums(batch.hit_row, self.worth(batch), len(batch))
+        shown = np.minimum(batch.n_ret, cutoffs.limits(self.cutoff, batch, self.rel))
+        deepest = int(shown.max(initial=0))
+        sums = np.cumsum(discounts.discounts(self.dis, np.arange(1, deepest + 1)))
+        reach = np.concatenate(([0.0], sums))[shown]
+        return ratio(ratio(gained, batch.n_ret) * reach, self._idcg(batch))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,24 +226,3 @@ class G(GainMeasure, names=("G",), bounded=False):
     """
 
     dis: str = dataclasses.field(default="none", metadata={"convert": discounts.discount})
-
-    def score(self, batch: Batch) -> Array:
-        return self._dcg(batch)
-
-
-@dataclass(frozen=True, kw_only=True)
-class binG(Measure, names=("binG",), bounded=False):  # noqa: N801 - trec_eval's name
-    """Number of the top k with a grade of at least `rel`.
-
-    Source: the seeds' definition (trec_eval's `binG` is something else, see the dialects).
-
-    >>> binG(cutoff=2, rel=2).score(Batch.of(hits=[[(1, 1), (2, 2), (3, 2)]], grades=[[(2, 2)]]))
-    array([1.])
-    """
-
-    rel: float = 1.0
-    cutoff: Any = cutoff_field()
-
-    def score(self, batch: Batch) -> Array:
-        inside = batch.hit_rank <= cutoffs.limits(self.cutoff, batch, self.rel)[batch.hit_row]
-        return batch.count_hits(batch.relevant(self.rel) & inside).astype(np.float64)

@@ -21,9 +21,10 @@ class Policies:
         UsageError: for a value that an option does not allow.
     """
 
-    ties: Literal["docid_desc", "docid_asc"] = _policy(
+    ties: Literal["docid_desc", "docid_asc", "mean", "best", "worst"] = _policy(
         "docid_desc",
-        "order of equal scores: doc_id descending (trec_eval) or ascending, by UTF-8 bytes",
+        "equal scores: by doc_id, descending (trec_eval) or ascending UTF-8 bytes; or the mean, "
+        "best or worst over all orders the scores allow",
     )
     order_by: Literal["score", "rank"] = _policy(
         "score", "rank by score, or take the rank column (1-based, no gap, no repeat)"
@@ -61,8 +62,17 @@ class Policies:
         check_fields(self)
         if self.depth is not None and self.depth < 1:
             raise UsageError(f"Policies.depth must be at least 1, not {self.depth}")
+        if self.over_orders and self.depth is not None:
+            raise UsageError(f"ties={self.ties!r} cannot go with depth: the cut may split a tie")
+        if self.over_orders and self.order_by == "rank":
+            raise UsageError(f"ties={self.ties!r} needs scores; order_by='rank' has none")
         if self.order_by == "rank" and self.duplicate_docs == "max":
             raise UsageError(
                 "duplicate_docs='max' cannot go with order_by='rank': a ranking that repeats a "
                 "document has no defined places; use order_by='score' or clean the run"
             )
+
+    @property
+    def over_orders(self) -> bool:
+        """Whether tied documents stand for all their orders instead of one."""
+        return self.ties in ("mean", "best", "worst")

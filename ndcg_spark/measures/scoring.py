@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ndcg_spark.errors import UsageError
+from ndcg_spark.measures import ties
 from ndcg_spark.measures.base import Measure
 from ndcg_spark.measures.batch import Array, Batch, Ints, Mask, counts_before
 from ndcg_spark.measures.policies import Policies
@@ -24,9 +26,12 @@ def prepared(batch: Batch, policies: Policies) -> Batch:
         )
     if policies.judged_only:
         every = np.ones(len(batch.hit_rank), np.bool_)
+        first, size = ties.condensed(batch) if policies.over_orders else (None, None)
         batch = dataclasses.replace(
             batch,
             n_ret=np.diff(batch.hit_offsets),
+            hit_first=first,
+            hit_size=size,
             hit_rank=counts_before(every, batch.hit_offsets),
             _memo={},
         )
@@ -37,7 +42,7 @@ def scores(batch: Batch, measures: Sequence[Measure], policies: Policies) -> Arr
     """(n, measures) values; NaN where `no_relevant` is skip or nan and a list has no value."""
     values = np.empty((len(batch), len(measures)))
     for column, measure in enumerate(measures):
-        values[:, column] = measure.score(batch)
+        values[:, column] = _value(measure, batch, policies)
         undefined = None if policies.no_relevant == "zero" else measure.undefined(batch)
         if undefined is None:
             continue
@@ -46,6 +51,39 @@ def scores(batch: Batch, measures: Sequence[Measure], policies: Policies) -> Arr
         elif measure.bounded:
             values[undefined, column] = 1.0
     return values
+
+
+def refuse_ties(measures: Sequence[Measure], policies: Policies) -> None:
+    """Refuse measures that have no value over all orders of tied documents.
+
+    Raises:
+        UsageError: naming all of them.
+    """
+    if not policies.over_orders:
+        return
+    empty = Batch.of([], [])
+    wanted = [
+        str(m)
+        for m in measures
+        if (m.expected(empty) if policies.ties == "mean" else m.worth(empty)) is None
+    ]
+    if wanted:
+        raise UsageError(
+            f"ties={policies.ties!r}: no closed form for {', '.join(wanted)}; use "
+            "ties='docid_desc' for them"
+        )
+
+
+def _value(measure: Measure, batch: Batch, policies: Policies) -> Array:
+    if not policies.over_orders:
+        return measure.score(batch)
+    if policies.ties == "mean":
+        mean = measure.expected(batch)
+        assert mean is not None  # refuse_ties
+        return mean
+    worth = measure.worth(batch)
+    assert worth is not None  # refuse_ties
+    return measure.score(ties.ordered(batch, worth, best=policies.ties == "best"))
 
 
 def _offsets(offsets: Ints, kept: Mask) -> Ints:
@@ -60,6 +98,9 @@ def _without_hits(batch: Batch, gone: Mask) -> Batch:
         hit_rank=batch.hit_rank[kept],
         hit_label=batch.hit_label[kept],
         hit_gain=None if batch.hit_gain is None else batch.hit_gain[kept],
+        hit_first=None if batch.hit_first is None else batch.hit_first[kept],
+        hit_size=None if batch.hit_size is None else batch.hit_size[kept],
+        hit_score=None if batch.hit_score is None else batch.hit_score[kept],
         _memo={},
     )
 

@@ -1,0 +1,112 @@
+"""Precision at levels of recall, as trec_eval computes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ndcg_spark.measures.additive import AdditiveMeasure, ratio
+from ndcg_spark.measures.base import Measure
+from ndcg_spark.measures.batch import Array, Batch, Ints, counts_before, scan
+
+LEVELS = tuple(i / 10 for i in range(11))
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterpolatedPrecision(Measure):
+    """What the two measures share: interpolated precision, the best one at or below a rank."""
+
+    rel: float = 1.0
+
+    def _at_level(self, batch: Batch, level: float) -> Array:
+        """The level is reached at the floor(level R + 0.9)-th relevant document (trec_eval 9)."""
+        found, best = self._interpolated(batch)
+        wanted = np.maximum(np.floor(level * batch.n_rel(self.rel) + 0.9).astype(np.int64), 1)
+        row = np.repeat(np.arange(len(batch)), np.diff(found))
+        place = np.arange(len(row)) - found[row] + 1
+        hit = place == wanted[row]
+        values = np.zeros(len(batch))
+        values[row[hit]] = best[hit]
+        return values
+
+    def _interpolated(self, batch: Batch) -> tuple[Ints, Array]:
+        def make() -> tuple[Ints, Array]:
+            flags = batch.relevant(self.rel)
+            precision = counts_before(flags, batch.hit_offsets)[flags] / batch.hit_rank[flags]
+            offsets = np.concatenate(([0], np.cumsum(batch.count_hits(flags))))
+            backwards = (offsets[-1] - offsets)[::-1]
+            return offsets, scan(precision[::-1], backwards, np.maximum)[::-1]
+
+        both: tuple[Ints, Array] = batch.memo(("iprec", self.rel), make)
+        return both
+
+
+@dataclass(frozen=True, kw_only=True)
+class IPrec(
+    InterpolatedPrecision,
+    names=("IPrec",),
+    trec_cut="iprec_at_recall",
+    cuts=LEVELS,
+    at="recall",
+    needs_cutoff=True,
+):
+    """Interpolated precision at a level of recall: the best precision from there on.
+
+    >>> IPrec(recall=0.5).score(Batch.of(hits=[[(1, 1), (3, 1)]], grades=[[(1, 2)]]))
+    array([1.])
+    """
+
+    recall: float | None = None
+
+    def score(self, batch: Batch) -> Array:
+        assert self.recall is not None  # parse_measures sees to it
+        return self._at_level(batch, self.recall)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ElevenPoint(InterpolatedPrecision, names=("11pt_avg",), trec="11pt_avg"):
+    """Mean of the interpolated precision at the recall levels 0, 0.1, ..., 1.
+
+    >>> ElevenPoint().score(Batch.of(hits=[[(2, 1)]], grades=[[(1, 1)]]))
+    array([0.5])
+    """
+
+    def score(self, batch: Batch) -> Array:
+        total = np.zeros(len(batch))
+        for level in LEVELS:
+            total += self._at_level(batch, level)
+        return total / len(LEVELS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RprecMult(
+    AdditiveMeasure,
+    names=("RprecMult",),
+    trec_cut="Rprec_mult",
+    cuts=(0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0),
+    at="multiple",
+    needs_cutoff=True,
+):
+    """Precision at a multiple of R: at rank floor(multiple R + 0.9).
+
+    >>> RprecMult(multiple=2.0).score(Batch.of(hits=[[(1, 1), (4, 1)]], grades=[[(1, 2)]]))
+    array([0.5])
+    """
+
+    rel: float = 1.0
+    multiple: float | None = None
+
+    def _rank(self, batch: Batch) -> Ints:
+        assert self.multiple is not None  # parse_measures sees to it
+        ranks: Ints = np.floor(self.multiple * batch.n_rel(self.rel) + 0.9).astype(np.int64)
+        return ranks
+
+    def worth(self, batch: Batch) -> Array:
+        return batch.relevant(self.rel).astype(np.float64)
+
+    def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
+        return (rank <= self._rank(batch)[row]).astype(np.float64)
+
+    def normalized(self, batch: Batch, total: Array) -> Array:
+        return ratio(total, self._rank(batch))
