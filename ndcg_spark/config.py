@@ -75,6 +75,10 @@ class EvaluateJob(Policies, Job):
     measure: list[str] = option([], "measures, as in nDCG@10 or P.5,10,map; repeatable", "-m")
     per_query: bool = option(False, "print every query's values too", "-q")
     global_gains: str | None = option(None, "gains for all gain measures, 1=1.0,2=3.0")
+    dialect: Literal["seeds", "trec_eval"] = option(
+        "seeds", "trec_eval: ndcg_rel, Rndcg, G, binG and ndcg_p as that program computes them"
+    )
+    weights: str | None = option(None, "query_id, weight: weighted means beside the plain ones")
     columns: list[str] = option([], "column names, qrels.query_id=qid,runs.score=s")
     glob: bool = option(False, "expand glob characters in the input paths")
 
@@ -85,7 +89,7 @@ class EvaluateJob(Policies, Job):
     @property
     def column_names(self) -> dict[str, dict[str, str]]:
         """``{"qrels": {"query_id": "qid"}, "runs": {…}}``."""
-        found: dict[str, dict[str, str]] = {"qrels": {}, "runs": {}}
+        found: dict[str, dict[str, str]] = {"qrels": {}, "runs": {}, "weights": {}}
         for key, name in pairs("columns", self.columns).items():
             role, dot, column = key.partition(".")
             if not dot or role not in found:

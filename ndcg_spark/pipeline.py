@@ -6,22 +6,24 @@ import contextlib
 import dataclasses
 import datetime
 import platform
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark.config import EvaluateJob, ImportTrecJob
 from ndcg_spark.errors import InputError, UsageError
-from ndcg_spark.measures import Measure, Policies, parse_measures, resolve
+from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
 from ndcg_spark.plan.evaluate import conformed, long, runs_contract, score_lists
 from ndcg_spark.plan.score import REFUSED
 from ndcg_spark.plan.summarize import SCHEMA, summarize
 from ndcg_spark.session import Engine, open_engine
 from ndcg_spark.tables import checks, trec_files
-from ndcg_spark.tables.read import read_qrels, read_run, translate
+from ndcg_spark.tables.contracts import WEIGHTS, conform
+from ndcg_spark.tables.read import read_qrels, read_run, read_table, translate
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
 
@@ -57,12 +59,14 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
         InputError: for input or output that is refused (exit 3); nothing is written then.
     """
     policies = job.policies
-    asked = parse_measures(job.measure or ["nDCG@10", "AP", "RR"])
+    asked = parse_measures(job.measure or ["nDCG@10", "AP", "RR"], job.dialect)
     measures = resolve(asked, policies.rel, job.global_gains)
+    refuse_ties(measures, policies)
     if not job.qrels or not job.runs:
         raise UsageError("evaluate needs --qrels SRC and at least one --runs SRC")
     columns = job.column_names
-    output = Output(job.out, job.partitions, [job.qrels, *job.runs]) if job.out else None
+    inputs = [source for source in (job.qrels, *job.runs, job.weights) if source]
+    output = Output(job.out, job.partitions, inputs) if job.out else None
     engine = open_engine(job.engine, job.master, job.remote, job.settings)
     try:
         spark, local = engine.spark, engine.local_files
@@ -76,6 +80,7 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
         )
         qrels = read_qrels(spark, job.qrels, glob=job.glob, local=local)
         tables = conformed(runs, qrels, policies, columns["qrels"])
+        weights = _weights(spark, job, columns["weights"], local)
         labels = [measure.trec_name() for measure in asked]
         with contextlib.ExitStack() as stack:
             if output:
@@ -85,9 +90,9 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
             counts = _counts(scores)
             _refuse_empty(counts, job, policies, scores)
             if output:
-                aggregate = _write(output, engine, scores, counts, measures, job, started)
+                aggregate = _write(output, engine, scores, counts, measures, job, weights, started)
             else:
-                aggregate = _rows(summarize(long(scores, measures)), measures)
+                aggregate = _aggregate(long(scores, measures), measures, weights)
             published = {t: output.published(t) for t in TABLES} if output else {}
             yield Evaluation(engine.name, measures, labels, counts, aggregate, scores, published)
     except Exception as problem:
@@ -132,11 +137,9 @@ def _diagnosed(
         yield
     except Exception as problem:
         if REFUSED not in str(problem):
-            raise
+            raise _refused(problem) from problem
         found = checks.problems(runs, qrels, measures, policies)
-        if not found:
-            raise
-        raise checks.refusal(found) from None
+        raise (checks.refusal(found) if found else _refused(problem)) from None
 
 
 def check(
@@ -225,16 +228,17 @@ def _write(
     counts: Mapping[str, Mapping[str, int]],
     measures: Sequence[Measure],
     job: EvaluateJob,
+    weights: DataFrame | None,
     started: str,
 ) -> list[dict[str, Any]]:
     """Stage, read back and publish the tables; the aggregate's rows."""
     spark = engine.spark
     long(scores, measures).write.mode("error").parquet(output.staged("per_query"))
     per_query = spark.read.parquet(output.staged("per_query"))
-    aggregate = _rows(summarize(per_query), measures)
+    aggregate = _aggregate(per_query, measures, weights)
     written = dict.fromkeys(counts, 0)
     for row in aggregate:
-        written[row["run_id"]] += row["n_queries"]
+        written[row["run_id"]] += row["n_queries"] if row["segment"] == "all" else 0
     expected = {run: c["queries_scored"] * len(measures) for run, c in counts.items()}
     if written != expected:
         raise RuntimeError(f"per_query read back {written} rows instead of {expected}")
@@ -248,11 +252,32 @@ def _write(
     return aggregate
 
 
-def _rows(aggregate: DataFrame, measures: Sequence[Measure]) -> list[dict[str, Any]]:
-    """The aggregate on the driver, by run and then in the order the measures were asked for."""
+def _aggregate(
+    per_query: DataFrame, measures: Sequence[Measure], weights: DataFrame | None
+) -> list[dict[str, Any]]:
+    """The aggregate's rows, by run, segment and the order in which the measures were asked for."""
     place = {str(measure): index for index, measure in enumerate(measures)}
-    rows = [row.asDict() for row in aggregate.collect()]
-    return sorted(rows, key=lambda row: (row["run_id"], place[row["measure"]]))
+    try:
+        rows = [row.asDict() for row in summarize(per_query, weights=weights).collect()]
+    except Exception as problem:
+        raise _refused(problem) from problem
+    return sorted(rows, key=lambda row: (row["run_id"], row["segment"], place[row["measure"]]))
+
+
+def _refused(problem: Exception) -> Exception:
+    """The InputError that a worker raised, out of the engine's error around it."""
+    found = re.search(r"InputError: (E\d+): (.*)", str(problem))
+    return InputError(found[1], found[2].strip()) if found else problem
+
+
+def _weights(
+    spark: SparkSession, job: EvaluateJob, columns: Mapping[str, str], local: bool
+) -> DataFrame | None:
+    if not job.weights:
+        return None
+    return conform(
+        read_table(spark, "weights", job.weights, glob=job.glob, local=local), WEIGHTS, columns
+    )
 
 
 def _manifest(

@@ -7,7 +7,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
+from ndcg_spark.measures import Measure, RelString, RunId
 from ndcg_spark.pipeline import Evaluation
+
+# trec_eval prints these for all queries together only
+SUMMARY_ONLY = ("runid", "num_q", "gm_map", "gm_bpref")
 
 
 def print_evaluation(
@@ -38,13 +42,18 @@ def text_table(rows: Sequence[Sequence[str]]) -> str:
 
 def _print_tables(found: Evaluation, per_query: bool, quiet: bool, out: TextIO) -> None:
     runs = list(found.counts)
-    value = {(row["run_id"], row["measure"]): row["mean"] for row in found.aggregate}
-    names = list(map(str, found.measures))
+    value = {
+        (row["run_id"], row["measure"], row["segment"]): row["mean"] for row in found.aggregate
+    }
+    names = [str(m) for m in found.measures if m.aggregation != "none"]
     whole = {str(m) for m in found.measures if m.aggregation == "sum"}
     rows = [["measure", *runs]]
-    rows += [[n, *(_number(value.get((run, n)), n in whole) for run in runs)] for n in names]
+    for segment in dict.fromkeys(row["segment"] for row in found.aggregate):
+        for name in names:
+            cells = [_number(value.get((run, name, segment)), name in whole) for run in runs]
+            rows.append([name if segment == "all" else f"{name} ({segment})", *cells])
     if per_query:
-        _print_queries(found, names, whole, out)
+        _print_queries(found, whole, out)
     print(text_table(rows), file=out)
     if quiet:
         return
@@ -59,7 +68,8 @@ def _print_tables(found: Evaluation, per_query: bool, quiet: bool, out: TextIO) 
         print(f"{table}: {path}", file=out)
 
 
-def _print_queries(found: Evaluation, names: list[str], whole: set[str], out: TextIO) -> None:
+def _print_queries(found: Evaluation, whole: set[str], out: TextIO) -> None:
+    names = list(map(str, found.measures))
     print("\t".join(["run", "query", *names]), file=out)
     for row in found.per_query():
         cells = (_number(v, n in whole) for n, v in zip(names, row["values"], strict=True))
@@ -75,28 +85,37 @@ def _number(value: float | None, whole: bool) -> str:
 
 def _print_trec(found: Evaluation, per_query: bool, out: TextIO) -> None:
     """trec_eval's lines, one block per run: a name of width 22, the query or `all`, the value."""
-    blocks = {run: [r for r in found.aggregate if r["run_id"] == run] for run in found.counts}
+    plain = [row for row in found.aggregate if row["segment"] == "all"]
+    blocks = {run: [r for r in plain if r["run_id"] == run] for run in found.counts}
     open_run: str | None = None
     for row in found.per_query() if per_query else ():
         if open_run not in (None, row["run_id"]):
             _print_all(found, blocks.pop(open_run), out)
         open_run = row["run_id"]
         for measure, label, value in zip(found.measures, found.labels, row["values"], strict=True):
-            if measure.trec != "num_q" and value is not None:  # trec_eval prints num_q once
-                _print_line(label, str(row["query_id"]), value, measure.aggregation, out)
+            if value is not None and measure.trec not in SUMMARY_ONLY:
+                _print_line(measure, label, str(row["query_id"]), value, out)
     for rows in blocks.values():
         _print_all(found, rows, out)
 
 
 def _print_all(found: Evaluation, rows: list[dict[str, Any]], out: TextIO) -> None:
     for measure, label, row in zip(found.measures, found.labels, rows, strict=True):
-        value = math.nan if row["mean"] is None else row["mean"]
-        _print_line(label, "all", value, measure.aggregation, out)
+        if isinstance(measure, RunId):
+            print(f"{label:<22}\tall\t{row['run_id']}", file=out)
+        elif measure.aggregation != "none":
+            value = math.nan if row["mean"] is None else row["mean"]
+            _print_line(measure, label, "all", value, out)
 
 
-def _print_line(label: str, query: str, value: float, aggregation: str, out: TextIO) -> None:
-    number = str(round(value)) if aggregation == "sum" and math.isfinite(value) else f"{value:6.4f}"
-    print(f"{label:<22}\t{query}\t{number}", file=out)
+def _print_line(measure: Measure, label: str, query: str, value: float, out: TextIO) -> None:
+    if isinstance(measure, RelString):
+        shown = f"'{measure.text(value)}'"
+    elif measure.aggregation == "sum" and math.isfinite(value):
+        shown = str(round(value))
+    else:
+        shown = f"{value:6.4f}"
+    print(f"{label:<22}\t{query}\t{shown}", file=out)
 
 
 def _print_json(found: Evaluation, per_query: bool, out: TextIO) -> None:

@@ -13,10 +13,6 @@ import ndcg_spark as nd
 from ndcg_spark.measures import resolve
 
 CASES = json.loads((Path(__file__).parent / "data" / "cases.json").read_text())
-# measures and options of a later issue, by name
-LATER_MEASURES = {"err@10", "bpref", "infap"}
-LATER_OPTIONS = {"weights", "max_grade", "dialect"}
-LATER_TIES = {"mean", "best", "worst"}
 POLICY_NAMES = {"rel_level": "rel"}
 PARAMETERS = {
     "precision_denominator",
@@ -27,53 +23,18 @@ PARAMETERS = {
 }
 
 
-def later(case):
-    options = case["options"]
-    return (
-        case["measure"] in LATER_MEASURES
-        or LATER_OPTIONS & set(options)
-        or options.get("ties") in LATER_TIES
-    )
-
-
-NOW = [case for case in CASES if not later(case)]
-LATER = [case["id"] for case in CASES if later(case)]
-
-
-def test_the_cases_not_yet_supported_are_these():
-    assert len(NOW) + len(LATER) == len(CASES) == 122
-    assert sorted(LATER) == sorted(
-        [
-            "all-poor-err",
-            "all-tied-ap-mean",
-            "bounds-best",
-            "bounds-mean",
-            "bounds-worst",
-            "bpref-2005",
-            "err-2",
-            "err-4",
-            "fam-G",
-            "fam-Rndcg",
-            "fam-binG",
-            "fam-infap",
-            "fam-ndcg_p",
-            "fam-ndcg_rel",
-            "favour-best",
-            "favour-mean",
-            "graded-all-tied",
-            "infap",
-            "neg-bpref",
-            "tie-rename-mean",
-            "tied-pair-mean",
-            "weights",
-        ]
-    )
+def test_all_cases_are_here():
+    assert len(CASES) == 122
 
 
 def measure_and_policies(case):
     """The case's measure with its own parameters, and the evaluation's policies."""
     options = dict(case["options"])
-    (measure,) = nd.parse_measures(case["measure"])
+    name = case["measure"]
+    if "max_grade" in options:
+        name = name.replace("@", f"(max_rel={options.pop('max_grade')})@")
+    (measure,) = nd.parse_measures(name, options.pop("dialect", "seeds"))
+    options.pop("weights", None)  # of the mean, see below
     own = {key: options.pop(key) for key in list(options) if key in PARAMETERS}
     if own:
         measure = type(measure)(**{**measure.set_parameters(), **own})
@@ -105,7 +66,7 @@ def tables(spark, case):
 def answers(spark):
     """Every value case in one evaluation per set of options: {(case, query): value}."""
     groups: dict[str, list] = {}
-    for case in NOW:
+    for case in CASES:
         if "error" not in case["expected"]:
             _, policies = measure_and_policies(case)
             integers = isinstance(case["run"][0][1], int)
@@ -133,18 +94,19 @@ def answers(spark):
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in NOW if "error" not in c["expected"]], ids=lambda c: c["id"]
+    "case", [c for c in CASES if "error" not in c["expected"]], ids=lambda c: c["id"]
 )
 def test_value(case, answers):
     expected = case["expected"]["per_query"]
     found = {q: v for (c, q), v in answers.items() if c == case["id"] and v is not None}
     assert found == pytest.approx(expected, abs=1e-12)
-    mean = math.fsum(found.values()) / len(found)
+    weight = case["options"].get("weights", dict.fromkeys(found, 1))
+    mean = math.fsum(found[q] * weight[q] for q in found) / math.fsum(weight.values())
     assert mean == pytest.approx(case["expected"]["mean"], abs=1e-12)
 
 
 @pytest.mark.parametrize(
-    "case", [c for c in NOW if "error" in c["expected"]], ids=lambda c: c["id"]
+    "case", [c for c in CASES if "error" in c["expected"]], ids=lambda c: c["id"]
 )
 def test_refusal(case, spark):
     measure, policies = measure_and_policies(case)

@@ -283,22 +283,20 @@ class INST(ScaledMeasure, names=("INST",)):
         end[:-1] = rank[1:]
         ends = offsets[1:][np.diff(offsets) > 0] - 1
         end[ends] = CWL_DEPTH
-        later = (
-            reach * (rank + after - 1.0) ** 2 * _inverse_squares(rank + after, end + after - 1.0)
-        )
+        later = reach * (rank + after - 1.0) ** 2 * _inverse_squares(rank + after, end - rank)
         total = row_sums(row, later, len(batch))
         # the first segment: ranks 1 ... first hit, or all of them
         first = np.full(len(batch), float(CWL_DEPTH))
         some = np.diff(offsets) > 0
         first[some] = rank[offsets[:-1][some]]
         whole = 2 * self.T
-        start = (whole) ** 2 * _inverse_squares(np.full(len(batch), whole), first + whole - 1.0)
+        start = whole**2 * _inverse_squares(np.full(len(batch), whole), first)
         return start + total
 
 
-def _inverse_squares(low: Array, high: Array) -> Array:
-    """Sum of 1 / x^2 over x = low, low + 1, ..., high; 0 where there is none."""
-    return np.where(high >= low, _trigamma(low) - _trigamma(high + 1.0), 0.0)
+def _inverse_squares(low: Array, count: Array) -> Array:
+    """Sum of 1 / x^2 over the `count` numbers x = low, low + 1, ..."""
+    return _trigamma(low) - _trigamma(low + count)
 
 
 def _trigamma(x: Array) -> Array:

@@ -8,14 +8,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.measures import Measure, Policies, parse_measures, resolve
+from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
+from ndcg_spark.measures.names import MeasureLike
 from ndcg_spark.plan.ideal import ideal
 from ndcg_spark.plan.judge import judge, labels
 from ndcg_spark.plan.rank import rank
 from ndcg_spark.plan.score import score
 from ndcg_spark.tables.contracts import QRELS, RANKED_RUNS, RUNS, Contract, conform, same_ids
-
-MeasureLike = str | Measure | type[Measure]
 
 
 def evaluate(
@@ -24,6 +23,7 @@ def evaluate(
     measures: MeasureLike | Iterable[MeasureLike],
     *,
     global_gains: object = None,
+    dialect: str = "seeds",
     **policies: Any,
 ) -> DataFrame:
     """Per-query scores, lazily: run_id, query_id, measure, value, n_ret, n_rel, n_judged, status.
@@ -32,6 +32,7 @@ def evaluate(
     qrels: query_id, doc_id, relevance, optionally gain
     measures: names or objects, ``["nDCG@10", "ndcg_cut.5,20", AP(rel=2)]``
     global_gains: a gain for every gain measure that has none of its own
+    dialect: "trec_eval" gives five names that program's meaning
     policies: the options of `Policies`, such as ``queries="intersection"``
 
     A value is null where the measure is undefined and ``no_relevant="skip"``. Bad rows (null ids,
@@ -42,7 +43,7 @@ def evaluate(
         InputError: for missing columns, wrong types, or ids of different types.
     """
     options = Policies(**policies)
-    wanted = resolve(parse_measures(measures), options.rel, global_gains)
+    wanted = resolve(parse_measures(measures, dialect), options.rel, global_gains)
     return long(score_lists(*conformed(run, qrels, options), wanted, options), wanted)
 
 
@@ -55,11 +56,13 @@ class Evaluator:
         measures: MeasureLike | Iterable[MeasureLike],
         *,
         global_gains: object = None,
+        dialect: str = "seeds",
         **policies: Any,
     ) -> None:
         self._qrels = qrels
         self._options = Policies(**policies)
-        self._measures = resolve(parse_measures(measures), self._options.rel, global_gains)
+        wanted = parse_measures(measures, dialect)
+        self._measures = resolve(wanted, self._options.rel, global_gains)
 
     def evaluate(self, run: DataFrame) -> DataFrame:
         """The run's per-query scores, as `evaluate` gives them."""
@@ -91,9 +94,11 @@ def score_lists(
     runs: DataFrame, qrels: DataFrame, measures: Sequence[Measure], policies: Policies
 ) -> DataFrame:
     """SCORES, one row for each run and query (plan.score), of conforming tables."""
+    refuse_ties(measures, policies)
     cutoffs = sorted({k for m in measures if isinstance(k := getattr(m, "cutoff", None), int)})
     judged_once = labels(qrels)
-    ranking = judge(rank(runs, policies), judged_once, policies, cutoffs)
+    with_scores = any(measure.needs_scores for measure in measures)
+    ranking = judge(rank(runs, policies), judged_once, policies, cutoffs, with_scores)
     names = runs.select("run_id").distinct()
     wanted = ideal(judged_once).crossJoin(F.broadcast(names))
     lists = wanted.join(ranking, ["query_id", "run_id"], "full_outer")

@@ -22,9 +22,16 @@ def labels(qrels: DataFrame) -> DataFrame:
 
 
 def judge(
-    ranked: DataFrame, labels: DataFrame, policies: Policies, cutoffs: Sequence[int]
+    ranked: DataFrame,
+    labels: DataFrame,
+    policies: Policies,
+    cutoffs: Sequence[int],
+    with_scores: bool = False,
 ) -> DataFrame:
     """JUDGED(query_id, run_id, n_ret, hits, …): the judged hits of every list, and its length.
+
+    A hit is (rank, label), with the places of its tie where the policies ask for them, and with its
+    score (the higher the better) where a measure does.
 
     The labels are the build side of a hash join, which keeps the ranking's distribution and
     order. Beside the hits come the columns by which the kernel refuses bad input, so that the
@@ -37,9 +44,14 @@ def judge(
     """
     right = labels.select("query_id", "doc_id", "label")
     joined = ranked.join(right.hint("shuffle_hash"), ["query_id", "doc_id"], "left")
+    hit = [F.col("rank"), F.col("label")]
+    hit += [F.col("tie_first"), F.col("tie_size")] if policies.over_orders else []
+    if with_scores and policies.order_by == "score":
+        sign = 1.0 if policies.score_order == "descending" else -1.0
+        hit.append((F.col("score").cast("double") * sign).alias("score"))
     return joined.groupBy("query_id", "run_id").agg(
         F.count(F.lit(1)).alias("n_ret"),
-        _list(F.col("label.relevance").isNotNull(), "rank", "label").alias("hits"),
+        F.collect_list(F.when(F.col("label.relevance").isNotNull(), F.struct(*hit))).alias("hits"),
         _when(policies.duplicate_docs == "error", F.collect_list(F.xxhash64("doc_id"))).alias(
             "docs"
         ),
@@ -63,12 +75,9 @@ def _count(condition: Column) -> Column:
     return F.sum(F.when(condition, 1).otherwise(0))
 
 
-def _list(condition: Column, *names: str) -> Column:
-    return F.collect_list(F.when(condition, F.struct(*names)))
-
-
 def _marks(policies: Policies, cutoffs: Sequence[int]) -> list[Column]:
     if policies.order_by == "rank" or policies.judged_only or not cutoffs:
         return []
     near = sorted({k for cutoff in cutoffs for k in (cutoff, cutoff + 1)})
-    return [_list(F.col("rank").isin(near), "rank", "score").alias("marks")]
+    mark = F.when(F.col("rank").isin(near), F.struct("rank", "score"))
+    return [F.collect_list(mark).alias("marks")]

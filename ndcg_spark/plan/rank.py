@@ -12,6 +12,9 @@ from ndcg_spark.measures import Policies
 def rank(runs: DataFrame, policies: Policies) -> DataFrame:
     """RUN with a 1-based `rank`, and `copies`, how many rows a document had.
 
+    Under ties mean, best and worst also `tie_first` and `tie_size`, the first place and the number
+    of the documents with the same score.
+
     One total order for all measures: score, then doc_id by its UTF-8 bytes (an integer by its
     decimal text). A NaN score counts as null and comes last; -0.0 equals 0.0. Given ranks are
     taken as they are.
@@ -27,8 +30,17 @@ def rank(runs: DataFrame, policies: Policies) -> DataFrame:
         )
     else:
         runs = runs.withColumn("copies", F.lit(1))
-    ordered = Window.partitionBy("query_id", "run_id").orderBy(*_order(policies))
-    return runs.withColumn("rank", F.row_number().over(ordered))
+    lists = Window.partitionBy("query_id", "run_id")
+    by_score, by_id = _order(policies)
+    ranked = runs.withColumn("rank", F.row_number().over(lists.orderBy(by_score, by_id)))
+    if not policies.over_orders:
+        return ranked
+    # equal scores are peers: the window's order serves these two as well
+    peers = lists.orderBy(by_score)
+    alike = peers.rangeBetween(Window.currentRow, Window.currentRow)
+    return ranked.withColumn("tie_first", F.rank().over(peers)).withColumn(
+        "tie_size", F.count(F.lit(1)).over(alike)
+    )
 
 
 def by_query(table: DataFrame) -> DataFrame:
@@ -50,10 +62,10 @@ def _comparable(score: T.DataType) -> Column:
     )
 
 
-def _order(policies: Policies) -> list[Column]:
+def _order(policies: Policies) -> tuple[Column, Column]:
     descending = policies.score_order == "descending"
     text = F.col("doc_id").cast("string")
-    return [
+    return (
         F.desc_nulls_last("score") if descending else F.asc_nulls_last("score"),
-        text.desc() if policies.ties == "docid_desc" else text.asc(),
-    ]
+        text.asc() if policies.ties == "docid_asc" else text.desc(),
+    )

@@ -115,17 +115,24 @@ def _batch(lists: pa.RecordBatch) -> Batch:
         hit_offsets=hit_offsets,
         hit_rank=rank[order],
         hit_label=_numbers(label, "relevance")[order],
-        hit_gain=_optional(label, order),
+        hit_gain=_optional(label, "gain", order),
+        hit_first=_whole(_optional(hits, "tie_first", order)),
+        hit_size=_whole(_optional(hits, "tie_size", order)),
+        hit_score=_optional(hits, "score", order),
         grade_offsets=grade_offsets,
         grade_label=_numbers(grade, "relevance"),
         grade_count=_numbers(grades, "count").astype(np.int64),
-        grade_gain=_optional(grade, slice(None)),
+        grade_gain=_optional(grade, "gain", slice(None)),
     )
 
 
-def _optional(label: pa.StructArray, order: Ints | slice) -> Array | None:
-    names = [field.name for field in label.type]
-    return _numbers(label, "gain")[order] if "gain" in names else None
+def _optional(structs: pa.StructArray, name: str, order: Ints | slice) -> Array | None:
+    names = [field.name for field in structs.type]
+    return _numbers(structs, name)[order] if name in names else None
+
+
+def _whole(numbers: Array | None) -> Ints | None:
+    return None if numbers is None else numbers.astype(np.int64)
 
 
 def _refuse_bad(lists: pa.RecordBatch, measures: Sequence[Measure], policies: Policies) -> None:

@@ -1,94 +1,155 @@
-"""The aggregate table: each measure's mean over queries, with its interval.
+"""The aggregate table: each measure's mean over queries, by segment, with its interval.
 
 A sum of doubles differs in its last digits with the order of its terms, and so with the
-partitioning. The sums here are taken in integers: per-query values become multiples of 2^-52
-(2^-40 for the squares), integers add up alike in any order, and the table is the same, bit for
-bit, on every partitioning and engine.
+partitioning. The sums here are taken in integers (`exact.py`), so that the table is the same, bit
+for bit, on every partitioning and engine.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.errors import InputError, UsageError, nearest
 from ndcg_spark.measures import parse_measure
-from ndcg_spark.measures.batch import Array, Ints
+from ndcg_spark.measures.base import Aggregation
+from ndcg_spark.measures.batch import Ints
+from ndcg_spark.plan import exact
 from ndcg_spark.plan.intervals import t_quantile
+from ndcg_spark.tables.contracts import WEIGHTS, conform
 
 CONFIDENCE = 0.95
+SMALLEST = 1e-5  # a geometric mean takes smaller values as this one (trec_eval)
+ALL, WEIGHTED = "all", "weighted"
 SCHEMA = (
     "run_id string, segment string, measure string, n_queries bigint, n_missing bigint, "
     "n_no_relevant bigint, n_undefined bigint, mean double, std double, ci_low double, "
     "ci_high double, sum_weight double"
 )
+KEYS = ("run_id", "segment", "measure")
 COUNTS = ("n_queries", "n_missing", "n_no_relevant", "n_undefined")
-SUMS = (
-    "run_id string, measure string, n_queries bigint, n_missing bigint, n_no_relevant bigint, "
-    "n_undefined bigint, units string, coarse string, squares string, rest double, "
-    "rest_squares double"
+EXACT = ("units", "coarse", "squares", "weights")
+REST = ("rest", "rest_squares")
+SUMS = ", ".join(
+    [f"{name} string" for name in KEYS]
+    + [f"{name} bigint" for name in COUNTS]
+    + [f"{name} string" for name in EXACT]
+    + [f"{name} double" for name in REST]
 )
-UNIT, SQUARE_UNIT = 52, 40  # binary digits kept of values, and of values to be squared
-LARGEST = 1024.0  # values beyond, such as counts of documents, are summed as doubles
-LIMB = 20
 
 
-def summarize(scores: DataFrame) -> DataFrame:
-    """The aggregate of per-query scores, lazily: one row for each run and measure.
+def summarize(
+    scores: DataFrame,
+    by: Sequence[str] = (),
+    attributes: DataFrame | None = None,
+    weights: DataFrame | None = None,
+) -> DataFrame:
+    """The aggregate of per-query scores, lazily: one row for each run, segment and measure.
 
-    `mean` is the arithmetic mean over the queries with a value, and for counts their sum;
-    `std` is the sample standard deviation and (ci_low, ci_high) Student's 95 percent interval of
-    the mean, both null for counts and where fewer than two queries have a value. n_queries counts
-    the scored queries, n_undefined those of them without a value.
+    by: columns of the scores or the attributes; beside ``all`` each combination of their values
+        becomes a segment such as ``bucket=head,country=de``
+    attributes: a table with one row a query_id
+    weights: query_id, weight (such as a query's frequency); beside the plain rows come rows of the
+        segment ``weighted``, with sum(w v) / sum(w) as mean and no interval
+
+    `mean` is the arithmetic mean over the queries with a value; for counts their sum, for gm_
+    measures the geometric mean. `std` is the sample standard deviation and (ci_low, ci_high)
+    Student's 95 percent interval of the mean, null where fewer than two queries have a value, for
+    counts, geometric means and weighted rows. n_queries counts the scored queries, n_undefined
+    those of them without a value.
+
+    Raises:
+        UsageError: for a column that is not there. The action fails for a query without exactly
+            one finite weight >= 0 (E138).
     """
-    wanted = scores.select("run_id", "measure", "value", "status", "n_rel")
-    partial = wanted.mapInArrow(_partial_sums, SUMS)
-    sums = partial.groupBy("run_id", "measure").agg(
-        *[F.sum(name).alias(name) for name in COUNTS],
-        *[F.collect_list(name).alias(name) for name in ("units", "coarse", "squares")],
-        F.sum("rest").alias("rest"),
-        F.sum("rest_squares").alias("rest_squares"),
+    if attributes is not None:
+        scores = scores.join(attributes, "query_id", "left")
+    for name in by:
+        if name not in scores.columns:
+            hint = nearest(name, scores.columns)
+            raise UsageError(f"no column {name!r} to summarize by{hint}")
+    segments = [F.struct(F.lit(ALL).alias("segment"), F.lit(1.0).alias("weight"))]
+    if weights is not None:
+        scores = scores.join(_one_weight(weights), "query_id", "left")
+        segments.append(F.struct(F.lit(WEIGHTED).alias("segment"), F.col("weight")))
+    if by:
+        segments.append(F.struct(_segment(by).alias("segment"), F.lit(1.0).alias("weight")))
+    wanted = scores.select(
+        "run_id", "measure", "value", "status", "n_rel", F.explode(F.array(*segments)).alias("s")
+    ).select("run_id", "measure", "value", "status", "n_rel", "s.segment", "s.weight")
+    sums = (
+        wanted.mapInArrow(_partial_sums, SUMS)
+        .groupBy(*KEYS)
+        .agg(
+            *[F.sum(name).alias(name) for name in (*COUNTS, *REST)],
+            *[F.collect_list(name).alias(name) for name in EXACT],
+        )
     )
     return sums.mapInArrow(_finish, SCHEMA)
 
 
+def _one_weight(weights: DataFrame) -> DataFrame:
+    """Each query's weight; null, to be refused, where it has none, several, or a bad one."""
+    table = conform(weights, WEIGHTS)
+    weight = F.col("weight")
+    good = (F.col("n") == 1) & (weight >= 0) & (weight < float("inf"))
+    grouped = table.groupBy("query_id").agg(
+        F.max("weight").alias("weight"), F.count(F.lit(1)).alias("n")
+    )
+    return grouped.select("query_id", F.when(good, weight).alias("weight"))
+
+
+def _segment(by: Sequence[str]) -> Column:
+    parts: list[Column] = []
+    for name in by:
+        value = F.coalesce(F.col(name).cast("string"), F.lit("null"))
+        parts += [F.lit(f",{name}=" if parts else f"{name}="), value]
+    return F.concat(*parts)
+
+
 def _partial_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Exact sums of each batch, one row for each run and measure in it."""
+    """Exact sums of each batch, one row for each run, segment and measure in it."""
     for batch in batches:
         if batch.num_rows:
             yield pa.RecordBatch.from_pylist(list(_sums(batch)), _arrow_schema(SUMS))
 
 
 def _sums(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    runs = batch.column("run_id").dictionary_encode()
-    measures = batch.column("measure").dictionary_encode()
-    groups = _codes(runs) * len(measures.dictionary) + _codes(measures)
-    order = np.argsort(groups, kind="stable")
-    groups = groups[order]
-    starts = np.flatnonzero(np.diff(groups, prepend=-1))
-    value = batch.column("value").to_numpy(zero_copy_only=False).astype(np.float64)[order]
-    null = batch.column("value").is_null().to_numpy(zero_copy_only=False)[order]
-    missing = pc.equal(batch.column("status"), "missing").to_numpy(zero_copy_only=False)[order]
-    no_relevant = batch.column("n_rel").to_numpy(zero_copy_only=False)[order] == 0
-    value = np.where(null, 0.0, value)
-    small = np.abs(value) < LARGEST
-    exact = np.where(small, value, 0.0)
-    units = _exact_sums(_limbs(exact, UNIT), starts)
-    limbs = _limbs(exact, SQUARE_UNIT)
-    coarse, squares = _exact_sums(limbs, starts), _exact_squares(limbs, starts)
+    if batch.column("weight").null_count:
+        raise InputError("E138", "a scored query has not exactly one weight (finite, >= 0)")
+    keys = [batch.column(name).dictionary_encode() for name in KEYS]
+    group, order = _grouped(keys)
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    ends = [*starts[1:], len(group)]
+
+    def column(name: str) -> pa.Array:
+        return pc.take(batch.column(name), pa.array(order))
+
+    null = column("value").is_null().to_numpy(zero_copy_only=False)
+    value = np.where(null, 0.0, column("value").to_numpy(zero_copy_only=False))
+    weight = np.where(null, 0.0, column("weight").to_numpy(zero_copy_only=False))
+    missing = pc.equal(column("status"), "missing").to_numpy(zero_copy_only=False)
+    no_relevant = column("n_rel").to_numpy(zero_copy_only=False) == 0
+    names = [_names(keys, int(group[start])) for start in starts]
+    for (_, _, measure), start, end in zip(names, starts, ends, strict=True):
+        if _aggregation(measure) == "geometric":
+            logs = np.log(np.maximum(value[start:end], SMALLEST))
+            value[start:end] = np.where(null[start:end], 0.0, logs)
+    value = value * weight
+    small = np.abs(value) < exact.LARGEST
+    units, coarse, squares = exact.sums(np.where(small, value, 0.0), starts)
+    weights, _, _ = exact.sums(np.minimum(weight, exact.LARGEST), starts)
     rest = np.where(small, 0.0, value)
-    ends = [*starts[1:], len(groups)]
     for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        run, measure = divmod(int(groups[start]), len(measures.dictionary))
         yield {
-            "run_id": runs.dictionary[run].as_py(),
-            "measure": measures.dictionary[measure].as_py(),
+            **dict(zip(KEYS, names[i], strict=True)),
             "n_queries": end - start,
             "n_missing": np.count_nonzero(missing[start:end]),
             "n_no_relevant": np.count_nonzero(no_relevant[start:end]),
@@ -96,39 +157,36 @@ def _sums(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
             "units": str(units[i]),
             "coarse": str(coarse[i]),
             "squares": str(squares[i]),
+            "weights": str(weights[i]),
             "rest": rest[start:end].sum(),
             "rest_squares": np.square(rest[start:end]).sum(),
         }
 
 
-def _codes(encoded: pa.DictionaryArray) -> Ints:
-    codes: Ints = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes
+def _grouped(keys: Sequence[pa.DictionaryArray]) -> tuple[Ints, Ints]:
+    """The group number of every row, ascending, and the order that makes it so."""
+    group = np.zeros(len(keys[0]), np.int64)
+    for key in keys:
+        codes = key.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        group = group * len(key.dictionary) + codes
+    order = np.argsort(group, kind="stable")
+    return group[order], order
 
 
-def _limbs(value: Array, digits: int) -> list[Ints]:
-    """The value in units of 2^-digits, as integers of LIMB bits, the lowest first."""
-    units = np.rint(np.ldexp(value, digits)).astype(np.int64)
-    mask = (1 << LIMB) - 1
-    return [units & mask, (units >> LIMB) & mask, (units >> (2 * LIMB)) & mask, units >> (3 * LIMB)]
+def _names(keys: Sequence[pa.DictionaryArray], group: int) -> tuple[str, ...]:
+    names: list[str] = []
+    for key in reversed(keys):
+        group, code = divmod(group, len(key.dictionary))
+        names.append(key.dictionary[code].as_py())
+    return tuple(reversed(names))
 
 
-def _exact_sums(limbs: list[Ints], starts: Ints) -> list[int]:
-    totals = [np.add.reduceat(limb, starts) for limb in limbs]
-    return [
-        sum(int(total[i]) << (LIMB * place) for place, total in enumerate(totals))
-        for i in range(len(starts))
-    ]
-
-
-def _exact_squares(limbs: list[Ints], starts: Ints) -> list[int]:
-    products = {
-        (a, b): np.add.reduceat(limbs[a] * limbs[b], starts) for a in range(4) for b in range(4)
-    }
-    return [
-        sum(int(total[i]) << (LIMB * (a + b)) for (a, b), total in products.items())
-        for i in range(len(starts))
-    ]
+def _aggregation(measure: str) -> Aggregation:
+    """How a measure is summarized; one that is unknown here (defined in a script) by its mean."""
+    try:
+        return parse_measure(measure).aggregation
+    except UsageError:
+        return "mean"
 
 
 def _finish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -143,19 +201,21 @@ def _arrow_schema(text: str) -> pa.Schema:
 
 
 def _row(sums: dict[str, Any]) -> dict[str, Any]:
-    """One row of the aggregate table from the sums of one run and measure."""
+    """One row of the aggregate table from the sums of one run, segment and measure."""
     n = sums["n_queries"] - sums["n_undefined"]
-    whole = sum(map(int, sums["units"]))
-    rest = sums["rest"]
-    row = {name: sums[name] for name in ("run_id", "measure", *COUNTS)}
-    row |= {"segment": "all", "sum_weight": float(n), "mean": None}
-    row |= {"std": None, "ci_low": None, "ci_high": None}
-    if parse_measure(sums["measure"]).aggregation == "sum":
-        return row | {"mean": whole / 2**UNIT + rest}
-    if n == 0:
+    units, weights = (sum(map(int, sums[name])) for name in ("units", "weights"))
+    row = {name: sums[name] for name in (*KEYS, *COUNTS)}
+    row |= dict.fromkeys(("mean", "std", "ci_low", "ci_high"))
+    row["sum_weight"] = weights / 2**exact.UNIT
+    how = _aggregation(sums["measure"])
+    if how == "sum":
+        return row | {"mean": units / 2**exact.UNIT + sums["rest"]}
+    if weights == 0 or how == "none":
         return row
-    mean = (whole / (n << UNIT)) + rest / n
-    if n < 2 or not math.isfinite(mean):
+    mean = units / weights + sums["rest"] / row["sum_weight"]
+    if how == "geometric":
+        return row | {"mean": math.exp(mean)}
+    if n < 2 or sums["segment"] == WEIGHTED or not math.isfinite(mean):
         return row | {"mean": mean}
     std = _std(n, sums, mean)
     half = t_quantile((1 + CONFIDENCE) / 2, n - 1) * std / math.sqrt(n)
@@ -163,10 +223,10 @@ def _row(sums: dict[str, Any]) -> dict[str, Any]:
 
 
 def _std(n: int, sums: dict[str, Any], mean: float) -> float:
-    total, squares = sum(map(int, sums["coarse"])), sum(map(int, sums["squares"]))
+    total, squares = (sum(map(int, sums[name])) for name in ("coarse", "squares"))
     if sums["rest_squares"]:
-        whole = squares / 2 ** (2 * SQUARE_UNIT) + sums["rest_squares"]
+        whole = squares / 2 ** (2 * exact.SQUARE_UNIT) + sums["rest_squares"]
         return math.sqrt(max(whole - n * mean * mean, 0.0) / (n - 1))
     # the sum of squares less the square of the sum, exactly, in units of 2^-80
     spread = n * squares - total * total
-    return math.sqrt(spread / (n * (n - 1)) / 2 ** (2 * SQUARE_UNIT))
+    return math.sqrt(spread / (n * (n - 1)) / 2 ** (2 * exact.SQUARE_UNIT))

@@ -59,6 +59,7 @@ RUNS = Contract(
     ),
 )
 RANKED_RUNS = Contract("runs", (*RUNS.fields[:3], Field("rank", "integer")))
+WEIGHTS = Contract("weights", (Field("query_id", "id"), Field("weight", "number")))
 ANY_RUNS = Contract(
     "runs",
     (

@@ -41,7 +41,7 @@ def read_qrels(
     Raises:
         InputError: E101 to E104 and E150, naming the path.
     """
-    return _read(spark, "qrels", source, glob=glob, local=local)
+    return read_table(spark, "qrels", source, glob=glob, local=local)
 
 
 def read_run(
@@ -65,7 +65,7 @@ def read_run(
     own = mapping.get("run_id", "run_id")
     tables, unnamed = [], []
     for source in names:
-        table = _read(spark, "runs", source, glob=glob, local=local)
+        table = read_table(spark, "runs", source, glob=glob, local=local)
         if own.casefold() not in (column.casefold() for column in table.columns):
             unnamed.append(run_name(source))
             table = table.withColumn(own, F.lit(unnamed[-1]))
@@ -97,7 +97,14 @@ def translate(problem: Exception, role: str = "input") -> Exception:
     )
 
 
-def _read(spark: SparkSession, role: str, source: str, *, glob: bool, local: bool) -> DataFrame:
+def read_table(
+    spark: SparkSession, role: str, source: str, *, glob: bool = False, local: bool = True
+) -> DataFrame:
+    """A Parquet path or ``table:NAME`` as it is stored; `role` names it in errors.
+
+    Raises:
+        InputError: E101 to E105, E115, E150, naming role and path.
+    """
     if source.startswith(TABLE):
         return _attempt(role, source, lambda: spark.table(source.removeprefix(TABLE)))
     if GLOB.search(source) and not glob:
