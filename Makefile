@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo_tables
 
-.PHONY: demo test check format sample dist clean
+.PHONY: demo test check format sample docs dist clean
 
 demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 	$(BIN)/ndcg-spark demo --engine sail --out $(DEMO_OUT)
@@ -12,8 +12,8 @@ demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 test: $(VENV)/.dev ## all tests: kernels, the three engines, spark-submit
 	JAVA_HOME=$$(tools/ensure_java.sh $(BIN)/python) && export JAVA_HOME && \
 	$(BIN)/python -m pytest -q && \
-	$(BIN)/python -m pytest -q --engine spark tests/test_engines.py tests/test_cases.py tests/test_plan.py && \
-	$(BIN)/python -m pytest -q --engine connect tests/test_engines.py tests/test_plan.py
+	$(BIN)/python -m pytest -q --engine spark tests/test_engines.py tests/test_summaries.py tests/test_plan.py && \
+	$(BIN)/python -m pytest -q --engine connect tests/test_engines.py tests/test_summaries.py
 
 check: $(VENV)/.dev ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -26,6 +26,9 @@ format: $(VENV)/.dev
 
 sample: $(VENV)/.dev ## make the sample data anew (seeded: the same files)
 	$(BIN)/python tools/make_sample.py
+
+docs: $(VENV)/.dev ## the measure reference, from the registry
+	$(BIN)/python tools/make_docs.py
 
 dist: ## the zip for `spark-submit --py-files`
 	$(PYTHON) tools/make_zip.py dist

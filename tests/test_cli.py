@@ -248,7 +248,7 @@ def test_measures_lists_the_registry(run_cli):
     code, out, _ = run_cli("measures")
     assert code == 0
     listed = [line.split("\t")[0] for line in out.splitlines()][1:]
-    assert listed == [m.canonical for m in nd.catalogue() if m.__module__.startswith("ndcg_spark")]
+    assert listed == [m.canonical for m in nd.catalogue()]
 
 
 def test_demo(run_cli, tmp_path):
@@ -260,3 +260,83 @@ def test_demo(run_cli, tmp_path):
     assert weak + 0.03 < middle
     assert middle + 0.03 < best
     assert len(table(tmp_path / "tables" / "aggregate")) == 3 * 8
+
+
+def test_all_trec_reads_like_trec_eval(trec_sample, tmp_path, run_cli):
+    """Names, order and widths of `trec_eval -m all_trec -q -c`; values as pytrec_eval has them."""
+    code, _, err = run_cli(
+        "import-trec", "--qrels", trec_sample / "qrels.test", "--runs", trec_sample / "results.test",
+        "--out", tmp_path / "trec",
+    )  # fmt: skip
+    assert code == 0, err
+    source = ["--qrels", tmp_path / "trec" / "qrels", "--runs", tmp_path / "trec" / "runs"]
+    code, out, err = run_cli("evaluate", *source, "-m", "all_trec", "-q", "--format", "trec")
+    assert code == 0, err
+    with open(trec_sample / "qrels.test") as qrels, open(trec_sample / "results.test") as run:
+        oracle = pytrec_eval.RelevanceEvaluator(
+            pytrec_eval.parse_qrel(qrels), pytrec_eval.supported_measures
+        ).evaluate(pytrec_eval.parse_run(run))
+    lines = [line.split("\t") for line in out.splitlines()]
+    assert all(len(line) == 3 and len(line[0]) >= 22 for line in lines)
+    own = [name for name, query, _ in lines if query == "all"]
+    names = list(next(iter(oracle.values())))  # in trec_eval's order
+    assert [n.strip() for n in own] == [n for n in names if n != "relstring"]
+    for query, row in oracle.items():
+        shown = {n.strip(): v for n, q, v in lines if q == query}
+        silent = ("runid", "num_q", "gm_map", "gm_bpref")
+        assert list(shown) == [n for n in row if n not in silent]
+        for name, value in row.items():
+            if name in silent or name == "relstring":
+                continue
+            assert float(shown[name]) == pytest.approx(value, abs=5.1e-5), (query, name)
+        assert shown["relstring"].strip("'").strip("-01") == ""
+        assert len(shown["relstring"]) == 12
+    assert lines[[q for _, q, _ in lines].index("all")][2] == "STANDARD"
+
+
+def test_official_and_dialect(tmp_path, run_cli):
+    rows = [("q", d, s) for d, s in zip("bxad", (4, 3, 2, 1), strict=True)]
+    write(tmp_path / "run.parquet", ("query_id", "doc_id", "score"), rows)
+    grades = [("q", d, g) for d, g in zip("abcd", (3, 2, 1, 0), strict=True)]
+    write(tmp_path / "q.parquet", ("query_id", "doc_id", "relevance"), grades)
+    source = ["evaluate", "--qrels", tmp_path / "q.parquet", "--runs", tmp_path / "run.parquet"]
+    code, out, _ = run_cli(*source, "-m", "official", "--format", "trec")
+    assert code == 0
+    assert out.splitlines()[0].split() == ["runid", "all", "run"]
+    assert len(out.splitlines()) == 10 + 11 + 9
+    code, out, _ = run_cli(*source, "-m", "Rndcg,G", "--dialect", "trec_eval", "--format", "trec")
+    assert [line.split()[2] for line in out.splitlines()] == ["0.6237", "0.5258"]
+    code, out, _ = run_cli(*source, "-m", "Rndcg,trec_eval:Rndcg", "--format", "json")
+    assert json.loads(out)["measures"] == ["nDCG(cutoff='R')", "trec_eval:Rndcg"]
+
+
+CASES_BY_CLI = [
+    "above-one",
+    "one-order-rr",
+    "map-min",
+    "norel-skip",
+    "err-4",
+    "fam-G",
+    "infap",
+    "inf-ok",
+]
+
+
+@pytest.mark.parametrize("name", CASES_BY_CLI)
+def test_cases_by_the_command_line(name, tmp_path, run_cli):
+    from tests.test_cases import CASES, measure_and_policies
+
+    (case,) = [c for c in CASES if c["id"] == name]
+    measure, policies = measure_and_policies(case)
+    rows = [(q, d, float(s)) for q, d, s in case["run"]]
+    write(tmp_path / "run.parquet", ("query_id", "doc_id", "score"), rows)
+    write(tmp_path / "q.parquet", ("query_id", "doc_id", "relevance"), case["qrels"])
+    flags = [f for k, v in policies.items() for f in (f"--{k.replace('_', '-')}", str(v))]
+    code, out, err = run_cli(
+        "evaluate", "--qrels", tmp_path / "q.parquet", "--runs", tmp_path / "run.parquet",
+        "-m", str(measure), "-q", "--format", "json", *flags,
+    )  # fmt: skip
+    assert code == 0, err
+    found = {r["query_id"]: r["value"] for r in json.loads(out)["per_query"]}
+    found = {q: v for q, v in found.items() if v is not None}
+    assert found == pytest.approx(case["expected"]["per_query"], abs=1e-12)

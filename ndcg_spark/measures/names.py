@@ -214,7 +214,9 @@ def _named(text: str, dialect: str) -> list[Measure]:
     if len(cuts) + (at in params) > 1:
         raise UsageError(f"{text!r} has more than one cut-off")
     if cuts:
-        params[at] = cuts[0] if at == "cutoff" else _decimal(cuts[0], text)
+        whole = cuts[0].isdigit() and int(cuts[0]) > 0
+        plain = int(cuts[0]) if whole else cuts[0]
+        params[at] = plain if at == "cutoff" else _decimal(cuts[0], text)
     return _complete(_build(spelling, params, text), () if cuts else spelling.cuts)
 
 

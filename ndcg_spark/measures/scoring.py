@@ -61,7 +61,7 @@ def refuse_ties(measures: Sequence[Measure], policies: Policies) -> None:
     """
     if not policies.over_orders:
         return
-    empty = Batch.of([], [])
+    empty = dataclasses.replace(Batch.of([], []), hit_score=np.zeros(0))
     wanted = [
         str(m)
         for m in measures

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,11 @@ from ndcg_spark.measures.ndcg import GainMeasure
 @dataclass(frozen=True, kw_only=True)
 class RunningGain(GainMeasure):
     """What the measures of this file share: running sums over a list and over its ideal."""
+
+    @classmethod
+    def parameters(cls) -> dict[str, Any]:
+        """trec_eval gives these names neither a cut-off nor another discount."""
+        return {k: v for k, v in super().parameters().items() if k not in ("cutoff", "dis")}
 
     def worth(self, batch: Batch) -> None:  # type: ignore[override]
         return None  # no closed form over tied orders
