@@ -72,7 +72,9 @@ class EvaluateJob(Policies, Job):
 
     qrels: str | None = option(None, "judgements: a Parquet path or table:NAME")
     runs: list[str] = option([], "a run: a Parquet path or table:NAME; repeatable")
-    measure: list[str] = option([], "measures, as in nDCG@10 or P.5,10,map; repeatable", "-m")
+    measure: list[str] = option(
+        [], "measures, as in P.5,10,map; repeatable (default nDCG@10, AP, RR)", "-m"
+    )
     per_query: bool = option(False, "print every query's values too", "-q")
     global_gains: str | None = option(None, "gains for all gain measures, 1=1.0,2=3.0")
     dialect: Literal["seeds", "trec_eval"] = option(

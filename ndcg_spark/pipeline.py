@@ -23,6 +23,7 @@ from ndcg_spark.plan.summarize import SCHEMA, summarize
 from ndcg_spark.session import Engine, open_engine
 from ndcg_spark.tables import checks, trec_files
 from ndcg_spark.tables.contracts import WEIGHTS, conform
+from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.read import read_qrels, read_run, read_table, translate
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
@@ -296,7 +297,14 @@ def _manifest(
         "measures": [str(measure) for measure in measures],
         "policies": dataclasses.asdict(job.policies),
         "global_gains": job.global_gains,
-        "inputs": {"qrels": job.qrels, "runs": list(job.runs)},
+        "inputs": {
+            role: [redacted(source) for source in sources if source]
+            for role, sources in (
+                ("qrels", [job.qrels]),
+                ("runs", job.runs),
+                ("weights", [job.weights]),
+            )
+        },
         "counts": counts,
         "rows": {"per_query": n_per_query, "aggregate": n_aggregate},
     }

@@ -105,6 +105,10 @@ def test_all_problems_together_with_counts_and_five_keys(data, refused):
     assert "E131: 1 documents" in text
 
 
+def test_a_mapped_run_id_must_be_there(refused):
+    assert "missing column(s) run" in refused("--columns", "runs.run_id=run")
+
+
 def test_bad_ranks(data, refused):
     ranks = {"gap": [1, 3], "repeat": [1, 1], "zero": [0, 1]}
     columns = {"query_id": ["q", "q"], "doc_id": ["d", "e"]}

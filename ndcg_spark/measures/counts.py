@@ -39,9 +39,7 @@ class Judged(AdditiveMeasure, names=("Judged",)):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unjudged(
-    AdditiveMeasure, names=("Unjudged",), trec_cut="unj", cuts=(5, 10, 20), needs_cutoff=True
-):
+class Unjudged(Judged, names=("Unjudged",), trec_cut="unj", cuts=(5, 10, 20), needs_cutoff=True):
     """Share of the top k that is unjudged; places that a short list leaves empty are not.
 
     A negative grade counts as judged, unless the policy ``negative`` says otherwise.
@@ -50,17 +48,12 @@ class Unjudged(
     array([0.5])
     """
 
-    cutoff: int | str | None = cutoff_field()
-
-    def worth(self, batch: Batch) -> Array:
-        return np.ones(len(batch.hit_rank))
-
-    def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
-        return (rank <= cutoffs.limits(self.cutoff, batch)[row]).astype(np.float64)
+    judged_denominator: Literal["retrieved", "k"] = "k"
 
     def normalized(self, batch: Batch, total: Array) -> Array:
         k = cutoffs.limits(self.cutoff, batch)
-        return ratio(np.minimum(k, batch.n_ret) - total, k)
+        shown = np.minimum(k, batch.n_ret)
+        return ratio(shown - total, k if self.judged_denominator == "k" else shown)
 
 
 class OrderFree(Measure):

@@ -28,6 +28,11 @@ def filesystem(location: str) -> tuple[pafs.FileSystem, str]:
     return system, path
 
 
+def redacted(location: str) -> str:
+    """The location without a password in it, for manifests and messages."""
+    return re.sub(r"://[^/@]*@", "://***@", location)
+
+
 def overlapping(one: str, other: str) -> bool:
     """Whether two locations are the same, or one lies inside the other."""
     a, b = (_normal(location) for location in (one, other))

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from ndcg_spark.errors import InputError
+from ndcg_spark.errors import InputError, NdcgSparkError
 from ndcg_spark.tables.contracts import ANY_RUNS, Contract, conform
 from ndcg_spark.tables.paths import filesystem
 
@@ -66,7 +66,8 @@ def read_run(
     tables, unnamed = [], []
     for source in names:
         table = read_table(spark, "runs", source, glob=glob, local=local)
-        if own.casefold() not in (column.casefold() for column in table.columns):
+        columns_here = [column.casefold() for column in table.columns]
+        if "run_id" not in mapping and own.casefold() not in columns_here:
             unnamed.append(run_name(source))
             table = table.withColumn(own, F.lit(unnamed[-1]))
         tables.append(conform(table, contract, mapping))
@@ -87,7 +88,7 @@ def run_name(source: str) -> str:
 def translate(problem: Exception, role: str = "input") -> Exception:
     """A clear InputError for an engine's error about unreadable input, else the error itself."""
     text = str(problem)
-    if not UNREADABLE.search(text):
+    if isinstance(problem, NdcgSparkError) or not UNREADABLE.search(text):
         return problem
     names = re.findall(r"[^\s'\"\[\]()]+\.parquet", text)
     file = f" {names[0]}" if names else ""
