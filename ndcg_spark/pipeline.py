@@ -88,7 +88,8 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
                 stack.enter_context(output.writing())
             started = _now()
             scores = _scored(stack, engine, output, *tables, measures, policies)
-            counts = _counts(scores)
+            with _diagnosed(*tables, measures, policies):
+                counts = _counts(scores)
             _refuse_empty(counts, job, policies, scores)
             if output:
                 aggregate = _write(output, engine, scores, counts, measures, job, weights, started)
@@ -118,10 +119,8 @@ def _scored(
     elif engine.embedded:  # it has no cache, but it runs where our temporary files are
         place = stack.enter_context(tempfile.TemporaryDirectory()) + "/scores"
     else:
-        kept = scores.persist()
+        kept = scores.persist()  # the counts, taken next, are what computes it
         stack.callback(kept.unpersist)
-        with _diagnosed(runs, qrels, measures, policies):
-            kept.count()
         return kept
     with _diagnosed(runs, qrels, measures, policies):
         scores.write.mode("error").parquet(place)

@@ -31,7 +31,8 @@ def judge(
     """JUDGED(query_id, run_id, n_ret, hits, …): the judged hits of every list, and its length.
 
     A hit is (rank, label), with the places of its tie where the policies ask for them, and with its
-    score (the higher the better) where a measure does.
+    score where a measure does or where ties across a cut-off are counted: then the documents on
+    both sides of each cut-off are among the hits, unjudged ones with a null label.
 
     The labels are the build side of a hash join, which keeps the ranking's distribution and
     order. Beside the hits come the columns by which the kernel refuses bad input, so that the
@@ -39,31 +40,30 @@ def judge(
 
         docs: a hash of each document, to find a document listed twice
         ranks: the given ranks, to find gaps and repeats
-        marks: (rank, score) on both sides of each cut-off, to count ties across it
         n_bad_docs, n_bad_scores, n_duplicates: counts
     """
     right = labels.select("query_id", "doc_id", "label")
     joined = ranked.join(right.hint("shuffle_hash"), ["query_id", "doc_id"], "left")
+    by_score = policies.order_by == "score"
+    near = sorted({k for cutoff in cutoffs for k in (cutoff, cutoff + 1)}) if by_score else []
+    wanted = F.col("label.relevance").isNotNull()
     hit = [F.col("rank"), F.col("label")]
     hit += [F.col("tie_first"), F.col("tie_size")] if policies.over_orders else []
-    if with_scores and policies.order_by == "score":
-        sign = 1.0 if policies.score_order == "descending" else -1.0
-        hit.append((F.col("score").cast("double") * sign).alias("score"))
+    hit += [F.col("score")] if near or (with_scores and by_score) else []
+    if near:
+        wanted |= F.col("rank").isin(near)
     return joined.groupBy("query_id", "run_id").agg(
         F.count(F.lit(1)).alias("n_ret"),
-        F.collect_list(F.when(F.col("label.relevance").isNotNull(), F.struct(*hit))).alias("hits"),
+        F.collect_list(F.when(wanted, F.struct(*hit))).alias("hits"),
         _when(policies.duplicate_docs == "error", F.collect_list(F.xxhash64("doc_id"))).alias(
             "docs"
         ),
-        _when(policies.order_by == "rank", F.collect_list("rank")).alias("ranks"),
+        _when(not by_score, F.collect_list("rank")).alias("ranks"),
         _count(F.col("doc_id").isNull() | (F.col("doc_id").cast("string") == "")).alias(
             "n_bad_docs"
         ),
-        _count(F.col("rank" if policies.order_by == "rank" else "score").isNull()).alias(
-            "n_bad_scores"
-        ),
+        _count(F.col("score" if by_score else "rank").isNull()).alias("n_bad_scores"),
         F.sum(F.col("copies") - 1).alias("n_duplicates"),
-        *_marks(policies, cutoffs),
     )
 
 
@@ -73,11 +73,3 @@ def _when(wanted: bool, column: Column) -> Column:
 
 def _count(condition: Column) -> Column:
     return F.sum(F.when(condition, 1).otherwise(0))
-
-
-def _marks(policies: Policies, cutoffs: Sequence[int]) -> list[Column]:
-    if policies.order_by == "rank" or policies.judged_only or not cutoffs:
-        return []
-    near = sorted({k for cutoff in cutoffs for k in (cutoff, cutoff + 1)})
-    mark = F.when(F.col("rank").isin(near), F.struct("rank", "score"))
-    return [F.collect_list(mark).alias("marks")]

@@ -74,7 +74,7 @@ def _score_lists(
     retrieved = lists.column("n_ret").is_valid().to_numpy(zero_copy_only=False)
     judged = lists.column("grades").is_valid().to_numpy(zero_copy_only=False)
     _refuse_bad(lists, measures, policies)
-    batch = prepared(_batch(lists), policies)
+    batch = prepared(_batch(lists, measures, policies), policies)
     values = scores(batch, measures, policies)
     n_rel = batch.n_rel(policies.rel)
     status = np.select(
@@ -92,7 +92,7 @@ def _score_lists(
             "n_rel": pa.array(n_rel),
             "n_judged": pa.array(np.diff(batch.hit_offsets)),
             "n_duplicates": lists.column("n_duplicates").fill_null(0).cast(pa.int64()),
-            "tied": pa.array(_tied(lists, cutoffs)),
+            "tied": pa.array(_tied(lists, cutoffs, policies)),
             "values": pa.ListArray.from_arrays(
                 pa.array(np.arange(len(values) + 1) * len(measures), pa.int32()),
                 pa.array(values.ravel(), pa.float64(), mask=undefined),
@@ -101,15 +101,20 @@ def _score_lists(
     )
 
 
-def _batch(lists: pa.RecordBatch) -> Batch:
-    hit_offsets, grade_offsets = _offsets(lists, "hits"), _offsets(lists, "grades")
-    hits, grades = _flat(lists, "hits"), _flat(lists, "grades")
+def _batch(lists: pa.RecordBatch, measures: Sequence[Measure], policies: Policies) -> Batch:
+    hits, hit_offsets = _judged(lists)
+    grades = _flat(lists, "grades")
     rank = _numbers(hits, "rank").astype(np.int64)
     row = rows_of(hit_offsets)
     order: Ints | slice = slice(None)
     if np.any((np.diff(rank) <= 0) & (np.diff(row) == 0)):  # grouping need not keep the order
         order = np.lexsort((rank, row))
     label, grade = pc.struct_field(hits, "label"), pc.struct_field(grades, "label")
+    score = None
+    if any(measure.needs_scores for measure in measures):
+        score = _optional(hits, "score", order)
+    if score is not None and policies.score_order == "ascending":
+        score = -score  # measures take the higher score as the better
     return Batch(
         n_ret=lists.column("n_ret").fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64),
         hit_offsets=hit_offsets,
@@ -118,17 +123,30 @@ def _batch(lists: pa.RecordBatch) -> Batch:
         hit_gain=_optional(label, "gain", order),
         hit_first=_whole(_optional(hits, "tie_first", order)),
         hit_size=_whole(_optional(hits, "tie_size", order)),
-        hit_score=_optional(hits, "score", order),
-        grade_offsets=grade_offsets,
+        hit_score=score,
+        grade_offsets=_offsets(lists, "grades"),
         grade_label=_numbers(grade, "relevance"),
         grade_count=_numbers(grades, "count").astype(np.int64),
         grade_gain=_optional(grade, "gain", slice(None)),
     )
 
 
+def _judged(lists: pa.RecordBatch) -> tuple[pa.StructArray, Ints]:
+    """The hits with a label, and where each list's begin (others are there for their score)."""
+    hits, offsets = _flat(lists, "hits"), _offsets(lists, "hits")
+    kept = pc.struct_field(hits, ["label", "relevance"]).is_valid()
+    if kept.true_count == len(hits):
+        return hits, offsets
+    before = np.concatenate(([0], np.cumsum(kept.to_numpy(zero_copy_only=False))))
+    return hits.filter(kept), before[offsets]
+
+
 def _optional(structs: pa.StructArray, name: str, order: Ints | slice) -> Array | None:
-    names = [field.name for field in structs.type]
-    return _numbers(structs, name)[order] if name in names else None
+    return _numbers(structs, name)[order] if name in _fields(structs) else None
+
+
+def _fields(structs: pa.StructArray) -> list[str]:
+    return [field.name for field in structs.type]
 
 
 def _whole(numbers: Array | None) -> Ints | None:
@@ -209,18 +227,18 @@ def _bad_ranks(lists: pa.RecordBatch, policies: Policies) -> int:
     return len(np.unique(row[ranks != expected]))
 
 
-def _tied(lists: pa.RecordBatch, cutoffs: frozenset[int]) -> Mask:
+def _tied(lists: pa.RecordBatch, cutoffs: frozenset[int], policies: Policies) -> Mask:
     """Which lists have equal scores on both sides of one of these cut-offs."""
     tied = np.zeros(lists.num_rows, np.bool_)
-    if "marks" not in lists.schema.names:
+    hits, row = _flat(lists, "hits"), rows_of(_offsets(lists, "hits"))
+    if not cutoffs or policies.judged_only or "score" not in _fields(hits):
         return tied
-    marks, row = _flat(lists, "marks"), rows_of(_offsets(lists, "marks"))
-    rank = _numbers(marks, "rank").astype(np.int64)
-    score = pc.struct_field(marks, "score").to_numpy(zero_copy_only=False)
+    rank = _numbers(hits, "rank").astype(np.int64)
+    score = pc.struct_field(hits, "score").to_numpy(zero_copy_only=False)
     order = np.lexsort((rank, row))
     rank, row, score = rank[order], row[order], score[order]
-    across = (row[1:] == row[:-1]) & (score[1:] == score[:-1])
-    across &= np.isin(rank[:-1], list(cutoffs)) & (rank[1:] == rank[:-1] + 1)
+    across = (row[1:] == row[:-1]) & (rank[1:] == rank[:-1] + 1)
+    across &= np.isin(rank[:-1], list(cutoffs)) & (score[1:] == score[:-1])
     tied[row[1:][across]] = True
     return tied
 
