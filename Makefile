@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo_tables
 
-.PHONY: demo test check format sample docs dist clean
+.PHONY: demo test oldest check format sample docs dist clean
 
 demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 	$(BIN)/ndcg-spark demo --engine sail --out $(DEMO_OUT)
@@ -14,6 +14,13 @@ test: $(VENV)/.dev ## all tests: kernels, the three engines, spark-submit
 	$(BIN)/python -m pytest -q && \
 	$(BIN)/python -m pytest -q --engine spark tests/test_engines.py tests/test_summaries.py tests/test_plan.py && \
 	$(BIN)/python -m pytest -q --engine connect tests/test_engines.py tests/test_summaries.py
+
+oldest: ## the end-to-end tests on the oldest supported Spark line
+	$(PYTHON) -m venv .venv35
+	.venv35/bin/python -m pip install -q 'pyspark==3.5.*' 'pandas<2.3' 'pyarrow<18' 'numpy<2' pytest
+	JAVA_HOME=$$(tools/ensure_java.sh .venv35/bin/python) .venv35/bin/python -m pytest -q --engine spark \
+	    -W 'ignore:distutils' -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning \
+	    tests/test_engines.py tests/test_summaries.py tests/test_submit.py
 
 check: $(VENV)/.dev ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -47,4 +54,4 @@ $(VENV)/.dev: $(VENV)/.venv pyproject.toml
 	touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache *.egg-info $(DEMO_OUT)
+	rm -rf $(VENV) .venv35 dist build .pytest_cache .mypy_cache .ruff_cache *.egg-info $(DEMO_OUT)
