@@ -18,6 +18,8 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.sql.requireAllClusterKeysForCoPartition": "false",
+    # the window has sorted the rows: group them as they come, without a hash table that spills
+    "spark.sql.execution.replaceHashWithSortAgg": "true",
 }
 # what it prefers where no cluster's spark-defaults.conf decides
 LOCAL = {
