@@ -38,7 +38,7 @@ def judge(
     order. Beside the hits come the columns by which the kernel refuses bad input, so that the
     checks need no pass of their own:
 
-        docs: a hash of each document, to find a document listed twice
+        n_repeats: documents listed twice, by their 64-bit hashes
         ranks: the given ranks, to find gaps and repeats
         n_bad_docs, n_bad_scores, n_duplicates: counts
     """
@@ -52,12 +52,11 @@ def judge(
     hit += [F.col("score")] if near or (with_scores and by_score) else []
     if near:
         wanted |= F.col("rank").isin(near)
-    return joined.groupBy("query_id", "run_id").agg(
+    check_docs = policies.duplicate_docs == "error"
+    lists = joined.groupBy("query_id", "run_id").agg(
         F.count(F.lit(1)).alias("n_ret"),
         F.collect_list(F.when(wanted, F.struct(*hit))).alias("hits"),
-        _when(policies.duplicate_docs == "error", F.collect_list(F.xxhash64("doc_id"))).alias(
-            "docs"
-        ),
+        _when(check_docs, F.collect_list(F.xxhash64("doc_id"))).alias("docs"),
         _when(not by_score, F.collect_list("rank")).alias("ranks"),
         _count(F.col("doc_id").isNull() | (F.col("doc_id").cast("string") == "")).alias(
             "n_bad_docs"
@@ -65,6 +64,9 @@ def judge(
         _count(F.col("score" if by_score else "rank").isNull()).alias("n_bad_scores"),
         F.sum(F.col("copies") - 1).alias("n_duplicates"),
     )
+    # counted here, so that the hashes of all documents travel no further
+    repeats = F.size("docs") - F.size(F.array_distinct("docs")) if check_docs else F.lit(0)
+    return lists.withColumn("n_repeats", repeats.cast("bigint")).drop("docs")
 
 
 def _when(wanted: bool, column: Column) -> Column:

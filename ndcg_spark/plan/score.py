@@ -53,7 +53,7 @@ def _score_batches(
 
 def _bounded(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     """The batch in slices of whole lists with a bounded number of ragged entries."""
-    sizes = _lengths(batch, "docs") + _lengths(batch, "hits")
+    sizes = _lengths(batch, "ranks") + _lengths(batch, "hits")
     histogram = _flat(batch, "grades")
     rows = np.repeat(np.arange(batch.num_rows), _lengths(batch, "grades"))
     sizes += np.bincount(
@@ -170,7 +170,7 @@ def _refuse_bad(lists: pa.RecordBatch, measures: Sequence[Measure], policies: Po
         "E130 documents judged more than once": (
             _total(lists, "n_duplicate_labels") if policies.duplicate_qrels == "error" else 0
         ),
-        "E132 documents listed more than once": _repeats(lists),
+        "E132 documents listed more than once": _total(lists, "n_repeats"),
         "E133 lists whose ranks are not 1, 2, 3, …": _bad_ranks(lists, policies),
         "E134 negative grades": (
             _grades_where(lists, lambda grade: grade < 0) if policies.negative == "error" else 0
@@ -201,19 +201,6 @@ def _grades_where(lists: pa.RecordBatch, bad: Callable[[Array], Mask]) -> int:
     grades = _flat(lists, "grades")
     labels = _numbers(pc.struct_field(grades, "label"), "relevance")
     return int(_numbers(grades, "count")[bad(labels)].sum())
-
-
-def _repeats(lists: pa.RecordBatch) -> int:
-    """Documents that a list names twice, by their 64-bit hashes."""
-    hashes = _flat(lists, "docs").to_numpy(zero_copy_only=False).astype(np.int64)
-    row = rows_of(_offsets(lists, "docs"))
-    with np.errstate(over="ignore"):
-        mixed = np.sort(hashes ^ (row * np.int64(-7046029254386353131)))
-    if not np.any(mixed[1:] == mixed[:-1]):  # one flat sort settles nearly every batch
-        return 0
-    order = np.lexsort((hashes, row))
-    same = (np.diff(hashes[order]) == 0) & (np.diff(row[order]) == 0)
-    return int(np.count_nonzero(same))
 
 
 def _bad_ranks(lists: pa.RecordBatch, policies: Policies) -> int:
