@@ -137,7 +137,7 @@ def _diagnosed(
         yield
     except Exception as problem:
         if REFUSED not in str(problem):
-            raise _refused(problem) from problem
+            raise _refused(problem) from problem.__cause__
         found = checks.problems(runs, qrels, measures, policies)
         raise (checks.refusal(found) if found else _refused(problem)) from None
 
@@ -160,7 +160,6 @@ def check(
 def _counts(scores: DataFrame) -> dict[str, dict[str, int]]:
     """Per run: how many queries and documents were what."""
     judged, retrieved = F.col("status") != "unjudged", F.col("status") != "missing"
-    both = judged & retrieved
 
     def number(condition: Any) -> Any:
         return F.sum(condition.cast("bigint"))
@@ -172,11 +171,11 @@ def _counts(scores: DataFrame) -> dict[str, dict[str, int]]:
             F.countDistinct("query_id").alias("distinct_lists"),
             number(F.col("scored")).alias("queries_scored"),
             number(judged).alias("queries_judged"),
-            number(retrieved & (F.col("n_ret") > 0) | ~judged).alias("queries_in_run"),
-            number(F.col("status") == "missing").alias("queries_missing"),
+            number(retrieved).alias("queries_in_run"),
+            number(~retrieved).alias("queries_missing"),
             number(~judged).alias("queries_unjudged"),
             number(judged & (F.col("n_rel") == 0)).alias("queries_no_relevant"),
-            number(F.col("tied") & both).alias("queries_tied_at_cutoff"),
+            number(F.col("tied") & judged & retrieved).alias("queries_tied_at_cutoff"),
             F.sum("n_ret").alias("documents_retrieved"),
             F.sum("n_judged").alias("documents_judged"),
             F.sum("n_duplicates").alias("documents_duplicated"),
@@ -260,7 +259,7 @@ def _aggregate(
     try:
         rows = [row.asDict() for row in summarize(per_query, weights=weights).collect()]
     except Exception as problem:
-        raise _refused(problem) from problem
+        raise _refused(problem) from problem.__cause__
     return sorted(rows, key=lambda row: (row["run_id"], row["segment"], place[row["measure"]]))
 
 

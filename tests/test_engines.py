@@ -96,3 +96,19 @@ def test_a_truncated_file_is_refused(data, run_cli, tmp_path):
     )
     assert code == 3, err
     assert "E105" in err
+
+
+def test_a_run_without_any_judged_document_is_in_the_run_all_the_same(spark, run_cli, tmp_path):
+    """With judged_only its lists come out empty; that is no empty input."""
+    run = pa.table({"query_id": ["a"], "doc_id": ["x"], "score": [1.0]})
+    qrels = pa.table({"query_id": ["a"], "doc_id": ["d"], "relevance": [1]})
+    pq.write_table(run, tmp_path / "run.parquet")
+    pq.write_table(qrels, tmp_path / "qrels.parquet")
+    code, out, err = run_cli(
+        "evaluate", "--qrels", tmp_path / "qrels.parquet", "--runs", tmp_path / "run.parquet",
+        "-m", "AP", "--judged-only", "--format", "json",
+    )  # fmt: skip
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["aggregate"][0]["mean"] == 0
+    assert found["counts"]["run"]["queries_in_run"] == 1

@@ -28,6 +28,11 @@ class BinaryMeasure(Measure):
     def worth(self, batch: Batch) -> Array:
         return batch.relevant(self.rel).astype(np.float64)
 
+    def _wanted(self, batch: Batch, denominator: Literal["R", "min(R,k)"]) -> Ints:
+        """How many relevant documents there are, or how many of them the top k can hold."""
+        wanted = batch.n_rel(self.rel)
+        return np.minimum(wanted, self._limits(batch)) if denominator == "min(R,k)" else wanted
+
     def _limits(self, batch: Batch) -> Ints:
         return cutoffs.limits(self.cutoff, batch, self.rel)
 
@@ -93,10 +98,7 @@ class R(
     recall_denominator: Literal["R", "min(R,k)"] = "R"
 
     def normalized(self, batch: Batch, total: Array) -> Array:
-        wanted = batch.n_rel(self.rel)
-        if self.recall_denominator == "min(R,k)":
-            wanted = np.minimum(wanted, self._limits(batch))
-        return ratio(total, wanted)
+        return ratio(total, self._wanted(batch, self.recall_denominator))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,11 +119,8 @@ class AP(BinaryMeasure, names=("AP", "MAP"), trec="map", trec_cut="map_cut", cut
     def score(self, batch: Batch) -> Array:
         flags = self._relevant(batch)
         found = counts_before(flags, batch.hit_offsets)[flags]
-        return ratio(batch.sum_hits(flags, found / batch.hit_rank[flags]), self._wanted(batch))
-
-    def _wanted(self, batch: Batch) -> Ints:
-        wanted = batch.n_rel(self.rel)
-        return np.minimum(wanted, self._limits(batch)) if self.ap_denominator != "R" else wanted
+        sums = batch.sum_hits(flags, found / batch.hit_rank[flags])
+        return ratio(sums, self._wanted(batch, self.ap_denominator))
 
     def expected(self, batch: Batch) -> Array:
         """McSherry and Najork 2008: a tied place is relevant with r / t, and then it has seen
@@ -137,7 +136,7 @@ class AP(BinaryMeasure, names=("AP", "MAP"), trec="map", trec_cut="map_cut", cut
         term = r[g] / t * (before[g] + 1 + seen) / spread.rank
         inside = spread.rank <= self._limits(batch)[found.row[g]]
         sums = row_sums(found.row[g][inside], term[inside], len(batch))
-        return ratio(sums, self._wanted(batch))
+        return ratio(sums, self._wanted(batch, self.ap_denominator))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -160,10 +159,7 @@ class RR(BinaryMeasure, names=("RR", "MRR"), trec="recip_rank"):
     def expected(self, batch: Batch) -> Array:
         """Only the first group with a relevant document counts; there the first one stands at the
         j-th place with the chance that j - 1 misses and then a hit are drawn."""
-        spread, row, miss, _ = _first_hits(batch, self.rel)
-        hit = miss - np.append(miss[1:], 0.0)
-        last = np.append(np.diff(spread.group) != 0, True) if len(miss) else np.zeros(0, np.bool_)
-        hit[last] = miss[last]
+        spread, row, hit = _first_hits(batch, self.rel)
         inside = spread.rank <= self._limits(batch)[row]
         return row_sums(row[inside], (hit / spread.rank)[inside], len(batch))
 
@@ -187,11 +183,8 @@ class Success(
 
     def expected(self, batch: Batch) -> Array:
         """One less the chance that every place up to the cut-off is drawn without a hit."""
-        spread, row, miss, _ = _first_hits(batch, self.rel)
+        spread, row, hit = _first_hits(batch, self.rel)
         found = ties.groups(batch)
-        hit = miss - np.append(miss[1:], 0.0)
-        last = np.append(np.diff(spread.group) != 0, True) if len(miss) else np.zeros(0, np.bool_)
-        hit[last] = miss[last]
         inside = spread.rank <= self._limits(batch)[row]
         whole = (found.first + found.size - 1)[spread.group] <= self._limits(batch)[row]
         sums = row_sums(row[inside], hit[inside], len(batch))
@@ -200,9 +193,9 @@ class Success(
         return np.where(sure, 1.0, sums)
 
 
-def _first_hits(batch: Batch, rel: float) -> tuple[ties.Places, Ints, Array, Ints]:
-    """The places of each list's first group with a relevant document, and with each place the
-    chance that no relevant document stands before it."""
+def _first_hits(batch: Batch, rel: float) -> tuple[ties.Places, Ints, Array]:
+    """The places of each list's first group with a relevant document, their lists, and the chance
+    of each place to hold the list's first relevant document."""
     found = ties.groups(batch)
     r = ties.count_in_groups(batch, batch.relevant(rel))
     some = np.flatnonzero(r > 0)
@@ -215,7 +208,11 @@ def _first_hits(batch: Batch, rel: float) -> tuple[ties.Places, Ints, Array, Int
     step[spread.number == 0] = 1.0
     offsets = np.append(np.flatnonzero(spread.number == 0), len(step))
     miss = scan(step, offsets.astype(np.int64), np.multiply) if len(step) else step
-    return spread, found.row[spread.group], miss, r
+    # the chance that a place is the first hit: no hit before it, less none before the next one
+    hit = miss - np.append(miss[1:], 0.0)
+    last = offsets[1:] - 1
+    hit[last] = miss[last]
+    return spread, found.row[spread.group], hit
 
 
 @dataclass(frozen=True, kw_only=True)

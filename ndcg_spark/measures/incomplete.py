@@ -92,7 +92,6 @@ class Compat(Measure, names=("Compat",)):
 
     p: float = 0.95
     normalize: bool = True
-    rel: float = 1.0
 
     def undefined(self, batch: Batch) -> Mask | None:
         none: Mask = self._n_ideal(batch) == 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
@@ -118,12 +118,8 @@ def _bad_ids(where: str, table: DataFrame, keys: Sequence[str]) -> Iterator[Prob
         for word, bad in (("a null", text.isNull()), ("an empty", text == "")):
             name = KEY_NAMES[key]
             yield from _some(
-                "E120", f"rows of {where} have {word} {name} id", _where(table, bad), others
+                "E120", f"rows of {where} have {word} {name} id", table.where(bad), others
             )
-
-
-def _where(table: DataFrame, condition: Column) -> DataFrame:
-    return table.where(condition)
 
 
 def _repeated(table: DataFrame, keys: Sequence[str]) -> DataFrame:
