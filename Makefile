@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo_tables
 
-.PHONY: demo test oldest check format sample docs dist clean
+.PHONY: demo test oldest bench check format sample docs dist clean
 
 demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 	$(BIN)/ndcg-spark demo --engine sail --out $(DEMO_OUT)
@@ -21,6 +21,9 @@ oldest: ## the end-to-end tests on the oldest supported Spark line
 	JAVA_HOME=$$(tools/ensure_java.sh .venv35/bin/python) .venv35/bin/python -m pytest -q --engine spark \
 	    -W 'ignore:distutils' -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning \
 	    tests/test_engines.py tests/test_summaries.py tests/test_submit.py
+
+bench: $(VENV)/.bench ## all benchmarks against the peers; BENCH="--rows 2_000_000" for a small one
+	JAVA_HOME=$$(tools/ensure_java.sh $(BIN)/python) $(BIN)/python -m benchmarks $(BENCH)
 
 check: $(VENV)/.dev ## format, lint and types
 	$(BIN)/ruff format --check .
@@ -53,5 +56,9 @@ $(VENV)/.dev: $(VENV)/.venv pyproject.toml
 	$(BIN)/python -m pip install -q -e '.[dev]'
 	touch $@ $(VENV)/.demo
 
+$(VENV)/.bench: $(VENV)/.venv pyproject.toml
+	$(BIN)/python -m pip install -q -e '.[bench]'
+	touch $@ $(VENV)/.demo
+
 clean:
-	rm -rf $(VENV) .venv35 dist build .pytest_cache .mypy_cache .ruff_cache *.egg-info $(DEMO_OUT)
+	rm -rf $(VENV) .venv35 bench_data dist build .pytest_cache .mypy_cache .ruff_cache *.egg-info $(DEMO_OUT)

@@ -60,7 +60,7 @@ from ndcg_spark.measures import (
     parse_measures,
     relative_P,
 )
-from ndcg_spark.pipeline import check
+from ndcg_spark.pipeline.evaluate import check
 from ndcg_spark.plan.evaluate import Evaluator, evaluate
 from ndcg_spark.plan.summarize import summarize
 from ndcg_spark.tables.read import read_qrels, read_run

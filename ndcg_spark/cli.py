@@ -10,10 +10,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ndcg_spark.config import EvaluateJob, ImportTrecJob, Job, add_flags
+from ndcg_spark.config import EvaluateJob, ImportTrecJob, Job, PrepareJob, add_flags
 from ndcg_spark.errors import DiscountWarning, NdcgSparkError, UsageError, nearest
 from ndcg_spark.measures import catalogue
-from ndcg_spark.pipeline import evaluate, import_trec
+from ndcg_spark.pipeline.evaluate import evaluate
+from ndcg_spark.pipeline.prepare import import_trec, prepare
 from ndcg_spark.printing import print_evaluation
 from ndcg_spark.sample.demo import demo_job
 from ndcg_spark.version import __version__
@@ -103,6 +104,12 @@ def _import_trec(given: dict[str, Any]) -> None:
         print(f"{table}: {found['rows']} rows in {found['path']}")
 
 
+def _prepare(given: dict[str, Any]) -> None:
+    job = PrepareJob.read(given, given.pop("config", None))
+    for role, name in prepare(job).items():
+        print(f"{role}: table:{name}")
+
+
 def _demo(given: dict[str, Any]) -> None:
     job = demo_job(given, given.pop("config", None))
     _run_evaluation(job)
@@ -121,6 +128,7 @@ def _measures(given: dict[str, Any]) -> None:
 COMMANDS: dict[str, tuple[Command, type[Job] | None, str]] = {
     "evaluate": (_evaluate, EvaluateJob, "evaluate runs against qrels"),
     "import-trec": (_import_trec, ImportTrecJob, "TREC text files to Parquet"),
+    "prepare": (_prepare, PrepareJob, "runs and qrels as tables in buckets by query"),
     "measures": (_measures, None, "list the measures"),
     "demo": (_demo, EvaluateJob, "evaluate the sample data that ships with the package"),
 }

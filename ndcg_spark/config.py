@@ -83,6 +83,7 @@ class EvaluateJob(Policies, Job):
     weights: str | None = option(None, "query_id, weight: weighted means beside the plain ones")
     columns: list[str] = option([], "column names, qrels.query_id=qid,runs.score=s")
     glob: bool = option(False, "expand glob characters in the input paths")
+    bucketed: bool = option(False, "the tables come from `prepare`: shuffle nothing")
 
     def __post_init__(self) -> None:
         Job.__post_init__(self)
@@ -113,6 +114,26 @@ class ImportTrecJob(Job):
 
     qrels: str | None = option(None, "TREC qrels file, plain or gzip")
     runs: list[str] = option([], "TREC run file, plain or gzip; repeatable")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareJob(Job):
+    """Runs and qrels as bucketed tables: what `prepare` can be told."""
+
+    qrels: str | None = option(None, "judgements: a Parquet path or table:NAME")
+    runs: list[str] = option([], "a run: a Parquet path or table:NAME; repeatable")
+    name: str | None = option(None, "the tables NAME_runs and NAME_qrels are written")
+    buckets: int = option(64, "buckets a table: one task each, a few times the cluster's cores")
+    order_by: Literal["score", "rank"] = option("score", "which column the runs are ranked by")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.buckets < 1:
+            raise UsageError(f"--buckets must be at least 1, not {self.buckets}")
+
+    @property
+    def policies(self) -> Policies:
+        return Policies(order_by=self.order_by)
 
 
 def add_flags(parser: argparse.ArgumentParser, job: type[Job]) -> None:

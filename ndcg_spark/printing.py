@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
 from ndcg_spark.measures import Measure, RelString, RunId
-from ndcg_spark.pipeline import Evaluation
+from ndcg_spark.pipeline.evaluate import Evaluation
 
 # trec_eval prints these for all queries together only
 SUMMARY_ONLY = ("runid", "num_q", "gm_map", "gm_bpref")

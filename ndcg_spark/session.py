@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import os
 import sys
@@ -17,9 +18,12 @@ from ndcg_spark.errors import UsageError
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
-    "spark.sql.requireAllClusterKeysForCoPartition": "false",
-    # the window has sorted the rows: group them as they come, without a hash table that spills
-    "spark.sql.execution.replaceHashWithSortAgg": "true",
+    # queries are gathered one after another from sorted rows, not all at once in a hash table
+    "spark.sql.execution.useObjectHashAggregateExec": "false",
+    # a row is a query with all its documents: bound what one Arrow batch holds (Spark 3.5 knows
+    # the number of rows only)
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(32 * 2**20),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
 }
 # what it prefers where no cluster's spark-defaults.conf decides
 LOCAL = {
@@ -37,6 +41,9 @@ LOCAL = {
 }
 
 
+PARTS_A_CORE = 16  # partitions of the embedded engine: small ones sort faster, and in the cache
+
+
 @dataclass(frozen=True)
 class Engine:
     """A session and what it is: its name for the reader, and whether it sees our file system."""
@@ -52,6 +59,16 @@ class Engine:
         self.spark.stop()
         if self.server is not None:
             self.server.stop()
+
+
+def memory() -> int:
+    """Bytes of memory that this machine, or the container around us, has."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        with open("/sys/fs/cgroup/memory.max") as limit:
+            return min(total, int(limit.read()))
+    except (OSError, ValueError):  # no container, or one without a limit
+        return total
 
 
 def has_sail() -> bool:
@@ -92,6 +109,10 @@ def _embedded(conf: Mapping[str, str]) -> Engine:
     # with statistics it reads a column whose numbers are all alike as that constant, even where
     # the file holds NaN (0.7.2): a NaN score would turn into a number
     os.environ["SAIL_EXECUTION__COLLECT_STATISTICS"] = "false"
+    _keep_freed_memory()
+    # sorts spill to disk beyond this, instead of growing with the input
+    os.environ.setdefault("SAIL_RUNTIME__MEMORY_POOL__TYPE", "fair")
+    os.environ.setdefault("SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE", str(memory() // 2))
     from pysail.spark import SparkConnectServer
 
     server = SparkConnectServer(ip="127.0.0.1", port=0)
@@ -99,9 +120,22 @@ def _embedded(conf: Mapping[str, str]) -> Engine:
     _, port = server.listening_address
     spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
     _configure(
-        spark, {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2), **SETTINGS, **conf}
+        spark,
+        {
+            "spark.sql.shuffle.partitions": str(PARTS_A_CORE * (os.cpu_count() or 2)),
+            **SETTINGS,
+            **conf,
+        },
     )
     return Engine(spark, "sail (embedded)", True, True, server)
+
+
+def _keep_freed_memory() -> None:
+    """Have glibc keep freed arrays for the next: page faults are an eighth of a job's CPU else."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(-3, 32 * 2**20)  # M_MMAP_THRESHOLD, its largest value
+        mallopt(-1, 512 * 2**20)  # M_TRIM_THRESHOLD
 
 
 def _spark(

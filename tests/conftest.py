@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_spark import cli, pipeline
+from ndcg_spark import cli, session
 from ndcg_spark.session import Engine, open_engine
 
 FAST_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # tests are short: compile little
@@ -62,7 +62,7 @@ def run_cli(engine, monkeypatch, capsys):
     """Run a command in this process on the shared session: (exit code, stdout, stderr)."""
     shared = Engine(engine.spark, engine.name, engine.embedded, engine.local_files)
     monkeypatch.setattr(Engine, "stop", lambda self: None)
-    monkeypatch.setattr(pipeline, "open_engine", lambda *_: shared)
+    monkeypatch.setattr(session, "open_engine", lambda *_: shared)
 
     def run(*arguments):
         capsys.readouterr()

@@ -7,6 +7,8 @@ from pyspark.sql import types as T
 
 import ndcg_spark as nd
 from ndcg_spark.measures import Policies
+from ndcg_spark.plan.lists import SHUFFLE, SORT
+from ndcg_spark.tables.write import write_bucketed
 from tests.reference import collection, values
 
 MEASURES = nd.parse_measures(
@@ -207,17 +209,74 @@ def test_summary(spark, big):
     assert row["n_missing"] == len(judged - {q for q, _, _ in run})
 
 
-def test_plan_has_one_shuffle_per_table_and_one_sort_of_the_runs(spark, request):
+def test_pruned_lists_have_the_same_values(spark, big):
+    qrels, run = big
+    nan = [(q, "nan", float("nan")) for q in {q for q, _, _ in run}]
+    measures = "nDCG@3,P@2,RR@1,AP@3"
+    plain = collected(nd.evaluate(*frames(spark, qrels, run + nan), measures, nan_score="last"))
+    for ties in ("docid_desc", "docid_asc"):
+        options = {"nan_score": "last", "ties": ties}
+        whole = nd.evaluate(*frames(spark, qrels, run + nan), measures, **options)
+        pruned = nd.evaluate(*frames(spark, qrels, run + nan), measures, prune=True, **options)
+        assert collected(pruned) == collected(whole)
+        assert max(r["n_ret"] for r in pruned.collect()) == 4
+    assert plain
+    with pytest.raises(nd.UsageError, match="AP, nDCG look at the whole list"):
+        nd.evaluate(*frames(spark, qrels, run), "AP,nDCG,P@5", prune=True)
+    with pytest.raises(nd.UsageError, match="cannot go with"):
+        nd.evaluate(*frames(spark, qrels, run), "P@5", prune=True, judged_only=True)
+
+
+def test_gathered_with_and_without_a_sort(spark, big):
+    expected = values(*big, MEASURES)
+    for wanted in ("true", "false"):
+        spark.conf.set(SORT, wanted)
+        assert collected(nd.evaluate(*frames(spark, *big), MEASURES)) == expected
+    spark.conf.unset(SORT)
+
+
+def physical(request, scores) -> str:
     if request.config.getoption("--engine") != "spark":
         pytest.skip("reads the JVM's physical plan")
+    return scores._jdf.queryExecution().executedPlan().toString()
+
+
+@pytest.mark.parametrize("broadcast", ["10485760", "-1"], ids=["broadcast", "large"])
+def test_plan_has_one_shuffle_one_sort_and_no_join_of_tables(spark, request, broadcast):
+    """Runs and qrels of any size go through one exchange together and are sorted once, by query."""
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", broadcast)
+    text = physical(request, nd.evaluate(*frames(spark, *collection(1)), "nDCG,AP"))
+    spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+    assert text.count("Exchange hashpartitioning(query_id") == 1
+    assert text.count("Sort [") == 1
+    assert "Window" not in text
+    assert "SortMergeJoin" not in text
+    assert "ShuffledHashJoin" not in text
+    assert "ObjectHashAggregate" not in text[: text.index("Sort [")]
+    assert text.count("Exchange") - text.count("BroadcastExchange") <= 3  # two for the runs' names
+
+
+def test_a_pruned_plan_cuts_on_both_sides_of_the_shuffle(spark, request):
     run, qrels = frames(spark, *collection(1))
-    scores = nd.evaluate(run, qrels, "nDCG,AP")
-    text = scores._jdf.queryExecution().executedPlan().toString()
-    assert text.count("Exchange hashpartitioning(query_id") <= 3  # runs, qrels (twice: ideal, join)
-    assert text.count("Window ") == 1
-    before_grouping = text[text.index("ShuffledHashJoin") :]
-    assert before_grouping.count("Sort [") == 1
-    assert "SortMergeJoin [query_id" in text
+    text = physical(request, nd.evaluate(run, qrels, "nDCG@10,P@10", prune=True))
+    assert "WindowGroupLimit" in text
+
+
+def test_bucketed_tables_are_not_shuffled(spark, request):
+    physical(request, spark.range(1))
+    run, qrels = collection(1)[1], collection(1)[0]
+    for name, rows, schema in (("runs_b", run, RUN), ("qrels_b", qrels, QRELS)):
+        table = spark.createDataFrame(rows, schema)
+        write_bucketed(table, name, 4)
+    spark.conf.set(SHUFFLE, "false")
+    scores = nd.evaluate(spark.table("runs_b"), spark.table("qrels_b"), MEASURES)
+    text = physical(request, scores)
+    found = collected(scores)
+    spark.conf.unset(SHUFFLE)
+    assert found == values(qrels, run, MEASURES)
+    for name in ("runs_b", "qrels_b"):
+        spark.sql(f"drop table {name}")
+    assert "Exchange hashpartitioning(query_id" not in text
 
 
 def test_contradictory_policies_are_refused():

@@ -45,6 +45,11 @@ class Policies:
     )
     rel: float = _policy(1.0, "smallest grade that counts as relevant in binary measures", "-l")
     depth: int | None = _policy(None, "cut every run at this rank (trec_eval -M); not the ideal")
+    prune: bool = _policy(
+        False,
+        "every measure has a cut-off: drop what lies deeper before the shuffle; counts and checks "
+        "then see no further",
+    )
     duplicate_docs: Literal["error", "max"] = _policy(
         "error", "a document twice in a list: refuse, or keep its best score"
     )
@@ -66,6 +71,11 @@ class Policies:
             raise UsageError(f"ties={self.ties!r} cannot go with depth: the cut may split a tie")
         if self.over_orders and self.order_by == "rank":
             raise UsageError(f"ties={self.ties!r} needs scores; order_by='rank' has none")
+        if self.prune and (self.over_orders or self.judged_only or self.duplicate_docs == "max"):
+            raise UsageError(
+                "prune needs lists whose places are settled before the judgements are seen; it "
+                "cannot go with ties over all orders, judged_only or duplicate_docs='max'"
+            )
         if self.order_by == "rank" and self.duplicate_docs == "max":
             raise UsageError(
                 "duplicate_docs='max' cannot go with order_by='rank': a ranking that repeats a "

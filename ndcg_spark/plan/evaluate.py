@@ -8,11 +8,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.errors import UsageError
 from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
 from ndcg_spark.measures.names import MeasureLike
-from ndcg_spark.plan.ideal import ideal
-from ndcg_spark.plan.judge import judge, labels
-from ndcg_spark.plan.rank import rank
+from ndcg_spark.plan.lists import query_lists
 from ndcg_spark.plan.score import score
 from ndcg_spark.tables.contracts import QRELS, RANKED_RUNS, RUNS, Contract, conform, same_ids
 
@@ -95,14 +94,21 @@ def score_lists(
 ) -> DataFrame:
     """SCORES, one row for each run and query (plan.score), of conforming tables."""
     refuse_ties(measures, policies)
-    cutoffs = sorted({k for m in measures if isinstance(k := getattr(m, "cutoff", None), int)})
-    judged_once = labels(qrels)
-    with_scores = any(measure.needs_scores for measure in measures)
-    ranking = judge(rank(runs, policies), judged_once, policies, cutoffs, with_scores)
-    names = runs.select("run_id").distinct()
-    wanted = ideal(judged_once).crossJoin(F.broadcast(names))
-    lists = wanted.join(ranking, ["query_id", "run_id"], "full_outer")
-    return score(lists, measures, policies, cutoffs)
+    deepest = deepest_cutoff(measures) if policies.prune else None
+    return score(query_lists(runs, qrels, policies, deepest), measures, policies)
+
+
+def deepest_cutoff(measures: Sequence[Measure]) -> int:
+    """How far down any of these measures looks.
+
+    Raises:
+        UsageError: for measures without a fixed cut-off.
+    """
+    cutoffs = [getattr(measure, "cutoff", None) for measure in measures]
+    whole = [str(m) for m, k in zip(measures, cutoffs, strict=True) if not isinstance(k, int)]
+    if whole:
+        raise UsageError(f"prune: {', '.join(whole)} look at the whole list; give each a cut-off")
+    return max(k for k in cutoffs if isinstance(k, int))
 
 
 def long(scores: DataFrame, measures: Sequence[Measure]) -> DataFrame:

@@ -7,6 +7,7 @@ for bit, on every partitioning and engine.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -18,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.errors import InputError, UsageError, nearest
-from ndcg_spark.measures import parse_measure
+from ndcg_spark.measures import Measure, parse_measure
 from ndcg_spark.measures.base import Aggregation
 from ndcg_spark.measures.batch import Ints
 from ndcg_spark.plan import exact
@@ -75,22 +76,41 @@ def summarize(
         if name not in scores.columns:
             hint = nearest(name, scores.columns)
             raise UsageError(f"no column {name!r} to summarize by{hint}")
-    segments = [F.struct(F.lit(ALL).alias("segment"), F.lit(1.0).alias("weight"))]
+    found = _segmented(scores, by, weights, ["measure", "value"])
+    return _total(found.mapInArrow(_long_sums, SUMS))
+
+
+def summarize_lists(
+    scores: DataFrame, measures: Sequence[Measure], weights: DataFrame | None = None
+) -> DataFrame:
+    """The same from SCORES with their `values`, for a fraction of the cost: no row per value."""
+    found = _segmented(scores.where("scored"), (), weights, ["values"])
+    names = tuple(map(str, measures))
+    return _total(found.mapInArrow(functools.partial(_wide_sums, measures=names), SUMS))
+
+
+def _segmented(
+    scores: DataFrame, by: Sequence[str], weights: DataFrame | None, columns: list[str]
+) -> DataFrame:
+    """Every score once for each segment that it belongs to, with its weight there."""
+    columns = ["run_id", *columns, "status", "n_rel"]
+    one = F.lit(1.0).alias("weight")
+    if weights is None and not by:
+        return scores.select(*columns, F.lit(ALL).alias("segment"), one)
+    segments = [F.struct(F.lit(ALL).alias("segment"), one)]
     if weights is not None:
         scores = scores.join(_one_weight(weights), "query_id", "left")
         segments.append(F.struct(F.lit(WEIGHTED).alias("segment"), F.col("weight")))
     if by:
-        segments.append(F.struct(_segment(by).alias("segment"), F.lit(1.0).alias("weight")))
-    wanted = scores.select(
-        "run_id", "measure", "value", "status", "n_rel", F.explode(F.array(*segments)).alias("s")
-    ).select("run_id", "measure", "value", "status", "n_rel", "s.segment", "s.weight")
-    sums = (
-        wanted.mapInArrow(_partial_sums, SUMS)
-        .groupBy(*KEYS)
-        .agg(
-            *[F.sum(name).alias(name) for name in (*COUNTS, *REST)],
-            *[F.collect_list(name).alias(name) for name in EXACT],
-        )
+        segments.append(F.struct(_segment(by).alias("segment"), one))
+    exploded = scores.select(*columns, F.explode(F.array(*segments)).alias("s"))
+    return exploded.select(*columns, "s.segment", "s.weight")
+
+
+def _total(partial: DataFrame) -> DataFrame:
+    sums = partial.groupBy(*KEYS).agg(
+        *[F.sum(name).alias(name) for name in (*COUNTS, *REST)],
+        *[F.collect_list(name).alias(name) for name in EXACT],
     )
     return sums.mapInArrow(_finish, SCHEMA)
 
@@ -114,53 +134,85 @@ def _segment(by: Sequence[str]) -> Column:
     return F.concat(*parts)
 
 
-def _partial_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _long_sums(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Exact sums of each batch, one row for each run, segment and measure in it."""
     for batch in batches:
         if batch.num_rows:
-            yield pa.RecordBatch.from_pylist(list(_sums(batch)), _arrow_schema(SUMS))
+            groups = _Groups(batch, KEYS)
+            value = groups.ordered(batch.column("value"))
+            yield _sums_batch(groups.sums(value, groups.names))
 
 
-def _sums(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    if batch.column("weight").null_count:
-        raise InputError("E138", "a scored query has not exactly one weight (finite, >= 0)")
-    keys = [batch.column(name).dictionary_encode() for name in KEYS]
-    group, order = _grouped(keys)
-    starts = np.flatnonzero(np.diff(group, prepend=-1))
-    ends = [*starts[1:], len(group)]
+def _wide_sums(
+    batches: Iterator[pa.RecordBatch], measures: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if batch.num_rows:
+            groups = _Groups(batch, KEYS[:2])
+            values = batch.column("values").flatten()
+            rows: list[dict[str, Any]] = []
+            for place, measure in enumerate(measures):
+                column = pc.take(values, pa.array(groups.order * len(measures) + place))
+                rows += groups.sums(column, [(*names, measure) for names in groups.names])
+            yield _sums_batch(rows)
 
-    def column(name: str) -> pa.Array:
-        return pc.take(batch.column(name), pa.array(order))
 
-    null = column("value").is_null().to_numpy(zero_copy_only=False)
-    value = np.where(null, 0.0, column("value").to_numpy(zero_copy_only=False))
-    weight = np.where(null, 0.0, column("weight").to_numpy(zero_copy_only=False))
-    missing = pc.equal(column("status"), "missing").to_numpy(zero_copy_only=False)
-    no_relevant = column("n_rel").to_numpy(zero_copy_only=False) == 0
-    names = [_names(keys, int(group[start])) for start in starts]
-    for (_, _, measure), start, end in zip(names, starts, ends, strict=True):
-        if _aggregation(measure) == "geometric":
-            logs = np.log(np.maximum(value[start:end], SMALLEST))
-            value[start:end] = np.where(null[start:end], 0.0, logs)
-    value = value * weight
-    small = np.abs(value) < exact.LARGEST
-    units, coarse, squares = exact.sums(np.where(small, value, 0.0), starts)
-    weights, _, _ = exact.sums(np.minimum(weight, exact.LARGEST), starts)
-    rest = np.where(small, 0.0, value)
-    for i, (start, end) in enumerate(zip(starts, ends, strict=True)):
-        yield {
-            **dict(zip(KEYS, names[i], strict=True)),
-            "n_queries": end - start,
-            "n_missing": np.count_nonzero(missing[start:end]),
-            "n_no_relevant": np.count_nonzero(no_relevant[start:end]),
-            "n_undefined": np.count_nonzero(null[start:end]),
-            "units": str(units[i]),
-            "coarse": str(coarse[i]),
-            "squares": str(squares[i]),
-            "weights": str(weights[i]),
-            "rest": rest[start:end].sum(),
-            "rest_squares": np.square(rest[start:end]).sum(),
-        }
+def _sums_batch(rows: Sequence[dict[str, Any]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(list(rows), _arrow_schema(SUMS))
+
+
+class _Groups:
+    """The rows of a batch grouped by some columns: `order` has one group after another."""
+
+    def __init__(self, batch: pa.RecordBatch, names: Sequence[str]) -> None:
+        if batch.column("weight").null_count:
+            raise InputError("E138", "a scored query has not exactly one weight (finite, >= 0)")
+        keys = [batch.column(name).dictionary_encode() for name in names]
+        group, self.order = _grouped(keys)
+        self.starts = np.flatnonzero(np.diff(group, prepend=-1))
+        self.ends = [*self.starts[1:], len(group)]
+        self.names = [_names(keys, int(group[start])) for start in self.starts]
+        self.weight = _numpy(self.ordered(batch.column("weight")))
+        self.missing = _numpy(pc.equal(self.ordered(batch.column("status")), "missing"))
+        self.no_relevant = _numpy(self.ordered(batch.column("n_rel"))) == 0
+
+    def ordered(self, column: pa.Array) -> pa.Array:
+        return pc.take(column, pa.array(self.order))
+
+    def sums(self, column: pa.Array, names: Sequence[tuple[str, ...]]) -> list[dict[str, Any]]:
+        """The sums of a column in this order, one row a group; names: run, segment, measure."""
+        null = _numpy(column.is_null())
+        value = np.where(null, 0.0, _numpy(column))
+        weight = np.where(null, 0.0, self.weight)
+        for (_, _, measure), start, end in zip(names, self.starts, self.ends, strict=True):
+            if _aggregation(measure) == "geometric":
+                logs = np.log(np.maximum(value[start:end], SMALLEST))
+                value[start:end] = np.where(null[start:end], 0.0, logs)
+        value = value * weight
+        small = np.abs(value) < exact.LARGEST
+        units, coarse, squares = exact.sums(np.where(small, value, 0.0), self.starts)
+        weights, _, _ = exact.sums(np.minimum(weight, exact.LARGEST), self.starts)
+        rest = np.where(small, 0.0, value)
+        return [
+            {
+                **dict(zip(KEYS, names[i], strict=True)),
+                "n_queries": end - start,
+                "n_missing": np.count_nonzero(self.missing[start:end]),
+                "n_no_relevant": np.count_nonzero(self.no_relevant[start:end]),
+                "n_undefined": np.count_nonzero(null[start:end]),
+                "units": str(units[i]),
+                "coarse": str(coarse[i]),
+                "squares": str(squares[i]),
+                "weights": str(weights[i]),
+                "rest": rest[start:end].sum(),
+                "rest_squares": np.square(rest[start:end]).sum(),
+            }
+            for i, (start, end) in enumerate(zip(self.starts, self.ends, strict=True))
+        ]
+
+
+def _numpy(column: pa.Array) -> Any:
+    return column.to_numpy(zero_copy_only=False)
 
 
 def _grouped(keys: Sequence[pa.DictionaryArray]) -> tuple[Ints, Ints]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import re
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from ndcg_spark.errors import InputError
@@ -26,6 +28,21 @@ def filesystem(location: str) -> tuple[pafs.FileSystem, str]:
             "E156", f"no client for the file system of {location!r} here: {problem}"
         ) from None
     return system, path
+
+
+def parquet_rows(location: str) -> int | None:
+    """Rows of a Parquet file or directory by the files' footers; None where that cannot be told."""
+    try:
+        system, path = filesystem(location)
+        found = system.get_file_info(path)
+        files = [found]
+        if found.type == pafs.FileType.Directory:
+            files = system.get_file_info(pafs.FileSelector(path, recursive=True))
+        names = [file.path for file in files if file.type == pafs.FileType.File]
+        names = [name for name in names if not name.rsplit("/", 1)[-1].startswith((".", "_"))]
+        return int(sum(pq.read_metadata(name, filesystem=system).num_rows for name in names))
+    except (InputError, OSError, pa.ArrowInvalid):  # a catalog table, or damage the engine reports
+        return None
 
 
 def redacted(location: str) -> str:

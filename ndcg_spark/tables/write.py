@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from pyarrow import fs as pafs
+from pyspark.sql import DataFrame
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.tables.paths import filesystem, overlapping
@@ -178,6 +179,15 @@ class Output:
         with self._fs.open_output_stream(f"{path}.{self._id}") as stream:
             stream.write(text.encode())
         self._fs.move(f"{path}.{self._id}", path)
+
+
+def write_bucketed(table: DataFrame, name: str, buckets: int) -> None:
+    """Write a catalog table in buckets by query_id, replacing one of that name.
+
+    Tables with equally many buckets meet without a shuffle.
+    """
+    by_query = table.write.mode("overwrite").bucketBy(buckets, "query_id").sortBy("query_id")
+    by_query.format("parquet").saveAsTable(name)
 
 
 class _Lock:

@@ -1,4 +1,4 @@
-"""The jobs: read, plan, check, write. The only place beside tables/write.py with Spark actions."""
+"""The main job: runs against qrels."""
 
 from __future__ import annotations
 
@@ -14,20 +14,23 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark.config import EvaluateJob, ImportTrecJob
+from ndcg_spark import session
+from ndcg_spark.config import EvaluateJob
 from ndcg_spark.errors import InputError, UsageError
+from ndcg_spark.kernel.refuse import REFUSED
 from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
 from ndcg_spark.plan.evaluate import conformed, long, runs_contract, score_lists
-from ndcg_spark.plan.score import REFUSED
-from ndcg_spark.plan.summarize import SCHEMA, summarize
-from ndcg_spark.session import Engine, open_engine
-from ndcg_spark.tables import checks, trec_files
+from ndcg_spark.plan.lists import SHUFFLE, SORT
+from ndcg_spark.plan.summarize import SCHEMA, summarize_lists
+from ndcg_spark.session import Engine, memory
+from ndcg_spark.tables import checks
 from ndcg_spark.tables.contracts import WEIGHTS, conform
-from ndcg_spark.tables.paths import redacted
+from ndcg_spark.tables.paths import parquet_rows, redacted
 from ndcg_spark.tables.read import read_qrels, read_run, read_table, translate
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
 
+ROW_BYTES = 200  # measured: what a run's row takes while its query is gathered and scored
 TABLES = ("per_query", "aggregate", "manifest")
 
 
@@ -68,7 +71,7 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
     columns = job.column_names
     inputs = [source for source in (job.qrels, *job.runs, job.weights) if source]
     output = Output(job.out, job.partitions, inputs) if job.out else None
-    engine = open_engine(job.engine, job.master, job.remote, job.settings)
+    engine = session.open_engine(job.engine, job.master, job.remote, job.settings)
     try:
         spark, local = engine.spark, engine.local_files
         runs = read_run(
@@ -87,6 +90,11 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
             if output:
                 stack.enter_context(output.writing())
             started = _now()
+            if job.bucketed:
+                spark.conf.set(SHUFFLE, "false")
+            if engine.embedded:
+                fits = _fits_in_memory([job.qrels, *job.runs])
+                engine.spark.conf.set(SORT, str(not fits).lower())
             scores = _scored(stack, engine, output, *tables, measures, policies)
             with _diagnosed(*tables, measures, policies):
                 counts = _counts(scores)
@@ -94,13 +102,19 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
             if output:
                 aggregate = _write(output, engine, scores, counts, measures, job, weights, started)
             else:
-                aggregate = _aggregate(long(scores, measures), measures, weights)
+                aggregate = _aggregate(scores, measures, weights)
             published = {t: output.published(t) for t in TABLES} if output else {}
             yield Evaluation(engine.name, measures, labels, counts, aggregate, scores, published)
     except Exception as problem:
         raise translate(problem) from problem.__cause__
     finally:
         engine.stop()
+
+
+def _fits_in_memory(sources: Sequence[str]) -> bool:
+    """Whether the embedded engine may gather all rows at once: a third of its CPU is the sort."""
+    rows = [parquet_rows(source) for source in sources]
+    return None not in rows and sum(filter(None, rows)) * ROW_BYTES < memory() // 4
 
 
 def _scored(
@@ -233,11 +247,9 @@ def _write(
     """Stage, read back and publish the tables; the aggregate's rows."""
     spark = engine.spark
     long(scores, measures).write.mode("error").parquet(output.staged("per_query"))
-    per_query = spark.read.parquet(output.staged("per_query"))
-    aggregate = _aggregate(per_query, measures, weights)
-    written = dict.fromkeys(counts, 0)
-    for row in aggregate:
-        written[row["run_id"]] += row["n_queries"] if row["segment"] == "all" else 0
+    aggregate = _aggregate(scores, measures, weights)
+    read_back = spark.read.parquet(output.staged("per_query")).groupBy("run_id").count()
+    written = {**dict.fromkeys(counts, 0), **dict(map(tuple, read_back.collect()))}
     expected = {run: c["queries_scored"] * len(measures) for run, c in counts.items()}
     if written != expected:
         raise RuntimeError(f"per_query read back {written} rows instead of {expected}")
@@ -252,12 +264,12 @@ def _write(
 
 
 def _aggregate(
-    per_query: DataFrame, measures: Sequence[Measure], weights: DataFrame | None
+    scores: DataFrame, measures: Sequence[Measure], weights: DataFrame | None
 ) -> list[dict[str, Any]]:
     """The aggregate's rows, by run, segment and the order in which the measures were asked for."""
     place = {str(measure): index for index, measure in enumerate(measures)}
     try:
-        rows = [row.asDict() for row in summarize(per_query, weights=weights).collect()]
+        rows = [row.asDict() for row in summarize_lists(scores, measures, weights).collect()]
     except Exception as problem:
         raise _refused(problem) from problem.__cause__
     return sorted(rows, key=lambda row: (row["run_id"], row["segment"], place[row["measure"]]))
@@ -310,29 +322,3 @@ def _manifest(
 
 def _now() -> str:
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-
-def import_trec(job: ImportTrecJob) -> dict[str, dict[str, Any]]:
-    """Write TREC text files as Parquet qrels and runs; per table its location and rows.
-
-    Raises:
-        UsageError: without --out, or without a file to read.
-        InputError: E160 for a malformed line; nothing is written then.
-    """
-    if not job.out or not (job.qrels or job.runs):
-        raise UsageError("import-trec needs --out DIR and --qrels FILE, --runs FILE or both")
-    output = Output(job.out, job.partitions, [f for f in (job.qrels, *job.runs) if f])
-    rows: dict[str, int] = {}
-    with output.writing():
-        if job.qrels:
-            place = f"{output.staged('qrels')}/part-00000.parquet"
-            rows["qrels"] = trec_files.write_parquet(trec_files.qrels_batches(job.qrels), place)
-        for number, run in enumerate(job.runs):
-            place = f"{output.staged('runs')}/part-{number:05d}.parquet"
-            n_rows = trec_files.write_parquet(trec_files.run_batches(run), place)
-            rows["runs"] = rows.get("runs", 0) + n_rows
-        empty = [table for table, n_rows in rows.items() if not n_rows]
-        if empty:
-            raise InputError("E103", f"the {empty[0]} file(s) hold no line with content")
-        output.publish(list(rows))
-    return {table: {"path": output.published(table), "rows": n} for table, n in rows.items()}

@@ -1,0 +1,102 @@
+"""Seeded makers of benchmark data, of any size, in bounded memory: the same rows for a seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+RUNS = ("baseline", "candidate")
+ROWS_A_FILE = 2_000_000
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Ranked lists: every run answers `queries` queries with `docs` documents each."""
+
+    queries: int
+    docs: int
+    judged: int  # judged documents a query, half of them retrieved by everybody
+    runs: tuple[str, ...] = RUNS
+
+    @property
+    def rows(self) -> int:
+        return len(self.runs) * self.queries * self.docs
+
+
+def deep(rows: int) -> Lists:
+    """1,000 documents a query, as a TREC run has."""
+    return Lists(max(rows // 2_000, 1), 1_000, 60)
+
+
+def short(rows: int) -> Lists:
+    """10 documents a query, as a result page has."""
+    return Lists(max(rows // 20, 1), 10, 20)
+
+
+def make_lists(place: Path, lists: Lists, seed: int = 1) -> Path:
+    """Write runs/ and qrels/ as zstd Parquet, shuffled within a file; a made one is kept.
+
+    Documents of a query are numbered; a run retrieves a contiguous range of a shuffled numbering,
+    so that no document comes twice. Scores are quantized: one list in some has ties.
+    """
+    if (place / "done").exists():
+        return place
+    for table in ("runs", "qrels"):
+        (place / table).mkdir(parents=True, exist_ok=True)
+    per_file = max(ROWS_A_FILE // lists.docs, 1)
+    for start in range(0, lists.queries, per_file):
+        queries = np.arange(start, min(start + per_file, lists.queries))
+        rng = np.random.default_rng([seed, start])
+        name = f"part-{start // per_file:05d}.parquet"
+        for number, run in enumerate(lists.runs):
+            _write(place / "runs" / f"{run}-{name}", _run(lists, queries, run, number, rng))
+        _write(place / "qrels" / name, _qrels(lists, queries, rng))
+    (place / "done").touch()
+    return place
+
+
+def _run(
+    lists: Lists, queries: np.ndarray, run: str, number: int, rng: np.random.Generator
+) -> pa.Table:
+    shape = (len(queries), lists.docs)
+    docs = np.broadcast_to(np.arange(lists.docs), shape) + number * (lists.judged // 8)
+    score = rng.normal(size=shape) + 2.0 * (docs < lists.judged // 2) * (1 + number)
+    rank = np.argsort(np.argsort(-score, axis=1, kind="stable"), axis=1) + 1
+    order = rng.permutation(score.size)
+    return pa.table(
+        {
+            "run_id": pa.array([run]).take(pa.array(np.zeros(score.size, np.int8))),
+            "query_id": _ids("q", np.repeat(queries, lists.docs)[order]),
+            "doc_id": _ids("doc-", docs.ravel()[order] * 7919 % 1_000_003),
+            "score": np.round(score.ravel()[order], 3),
+            "rank": rank.ravel()[order].astype(np.int32),
+        }
+    )
+
+
+def _qrels(lists: Lists, queries: np.ndarray, rng: np.random.Generator) -> pa.Table:
+    half = lists.judged // 2
+    docs = np.concatenate((np.arange(half), lists.docs * 3 + np.arange(lists.judged - half)))
+    grade = rng.choice(4, size=(len(queries), lists.judged), p=[0.7, 0.15, 0.1, 0.05])
+    grade[:, 0] = 1  # every query has something to find
+    return pa.table(
+        {
+            "query_id": _ids("q", np.repeat(queries, lists.judged)),
+            "doc_id": _ids("doc-", np.tile(docs, len(queries)) * 7919 % 1_000_003),
+            "relevance": grade.ravel().astype(np.int64),
+        }
+    )
+
+
+def _ids(prefix: str, numbers: np.ndarray) -> pa.Array:
+    text = pc.cast(pa.array(numbers), pa.string())
+    return pc.binary_join_element_wise(prefix, text, "")
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    pq.write_table(table, path, compression="zstd")

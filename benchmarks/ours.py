@@ -1,0 +1,53 @@
+"""Our side: the installed command, and the bare window query that bounds it on JVM Spark."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+MEMORY = "4g"
+THIRTY = [
+    *(f"nDCG@{k}" for k in (1, 3, 5, 10, 20, 100)), "nDCG", "nDCG(gain='exp2')", "AP", "RR",
+    *(f"P@{k}" for k in (1, 5, 10, 20, 100)), *(f"R@{k}" for k in (5, 10, 100, 1000)),
+    *(f"AP@{k}" for k in (10, 100)), *(f"Success@{k}" for k in (1, 5)), "Rprec", "bpref", "RBP",
+    "ERR(max_rel=3)@10", "Judged@10", "NumRet", "NumRelRet",
+]  # fmt: skip
+
+
+def command(engine: str, data: Path, measures: list[str], *flags: str) -> list[str]:
+    """`ndcg-spark evaluate` as a user types it; on one machine the driver is the executor."""
+    memory = ["--conf", f"spark.driver.memory={MEMORY}"] if engine == "spark" else []
+    return [
+        str(Path(sys.executable).with_name("ndcg-spark")), "evaluate", "--engine", engine,
+        "--qrels", f"{data}/qrels", "--runs", f"{data}/runs", "-m", ",".join(measures),
+        "--format", "json", *memory, *flags,
+    ]  # fmt: skip
+
+
+def jvm() -> Any:
+    """A local session with the settings that the command uses."""
+    from ndcg_spark.session import open_engine
+
+    return open_engine("spark", conf={"spark.driver.memory": MEMORY}).spark
+
+
+def window(engine: str, data: Path) -> None:
+    """Rank every list, and no more: scan, shuffle, sort."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    from ndcg_spark.session import open_engine
+
+    opened = open_engine(engine, conf={"spark.driver.memory": MEMORY} if engine == "spark" else {})
+    runs = opened.spark.read.parquet(f"{data}/runs")
+    lists = Window.partitionBy("run_id", "query_id").orderBy(F.desc("score"), F.desc("doc_id"))
+    ranked = runs.select("run_id", "query_id", "doc_id", F.row_number().over(lists).alias("rank"))
+    ranked.agg(F.sum("rank"), F.max("doc_id")).collect()
+    opened.stop()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    window(sys.argv[1], Path(sys.argv[2]))

@@ -1,0 +1,1 @@
+"""Arrow batches of lists to numbers: numpy and pyarrow, no Spark."""

@@ -1,0 +1,1 @@
+"""The jobs: read, plan, check, write. Beside tables/ the only Spark actions."""

@@ -1,0 +1,82 @@
+"""The rows of runs and qrels gathered into lists: one shuffle, and no sort of documents."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql import types as T
+
+from ndcg_spark.measures import Policies
+
+# session settings of ours, by which a plan may leave out what its input makes superfluous
+SORT = "spark.ndcg_spark.sort"  # false: the whole input fits in memory, gather without a sort
+SHUFFLE = "spark.ndcg_spark.shuffle"  # false: the tables are bucketed by query_id
+
+
+def query_lists(
+    runs: DataFrame, qrels: DataFrame, policies: Policies, deepest: int | None = None
+) -> DataFrame:
+    """LISTS(names, query_id, docs[(run_id, doc_id, place, relevance, gain?)]): one row a query.
+
+    Rows without a run_id are its judgements. `place` is the score, or under ``order_by="rank"``
+    the rank. The documents are in no order: the kernel ranks them in memory, for a fraction of a
+    window's cost. `names` has the runs of all queries.
+
+    Runs and qrels go through one shuffle together, so that nothing has to be joined, and one sort
+    by query, after which no engine holds more than one query's documents at a time.
+
+    deepest: with the policy `prune`, how far any measure looks; what lies deeper is dropped before
+        the shuffle
+    """
+    place = "rank" if policies.order_by == "rank" else "score"
+    # a run without a name must not pass for judgements; the kernel refuses the empty name
+    name = F.coalesce("run_id", F.lit("")).alias("run_id")
+    fields = {
+        "doc_id": (F.col("doc_id"), F.col("doc_id")),
+        "place": (F.col(place), _null(runs.schema[place].dataType)),
+        "relevance": (_null(T.DoubleType()), F.col("relevance").cast("double")),
+    }
+    if "gain" in qrels.columns:
+        fields["gain"] = (_null(T.DoubleType()), F.col("gain"))
+    names = runs.select(name).distinct().agg(F.sort_array(F.collect_list("run_id")).alias("names"))
+    if policies.prune and deepest is not None:
+        runs = _pruned(runs, policies, deepest)
+    listed = runs.select("query_id", name, *[c.alias(f) for f, (c, _) in fields.items()])
+    unnamed = F.lit(None).cast("string").alias("run_id")
+    judged = qrels.select("query_id", unnamed, *[c.alias(f) for f, (_, c) in fields.items()])
+    rows = listed.unionByName(judged)
+    if _wanted(rows, SHUFFLE):
+        partitions = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+        rows = rows.repartition(partitions, "query_id")
+    if _wanted(rows, SORT):
+        rows = rows.sortWithinPartitions("query_id")
+    docs = F.collect_list(F.struct("run_id", *fields)).alias("docs")
+    queries = rows.groupBy("query_id").agg(docs)
+    return F.broadcast(names).crossJoin(queries)  # the one row first: some engines hold the left
+
+
+def _pruned(runs: DataFrame, policies: Policies, deepest: int) -> DataFrame:
+    """The first documents of every list, and one more to see a tie across the last cut-off.
+
+    A plain filter on row_number: Spark then cuts on both sides of the shuffle.
+    """
+    if policies.order_by == "rank":
+        return runs.where(F.col("rank") <= deepest + 1)
+    score: Column = F.col("score")
+    if isinstance(runs.schema["score"].dataType, (T.FloatType, T.DoubleType)):
+        score = F.when(~F.isnan("score"), score + F.lit(0.0))  # -0.0 + 0.0 is 0.0
+    text = F.col("doc_id").cast("string")
+    order = (
+        score.desc_nulls_last() if policies.score_order == "descending" else score.asc_nulls_last(),
+        text.asc() if policies.ties == "docid_asc" else text.desc(),
+    )
+    place = F.row_number().over(Window.partitionBy("query_id", "run_id").orderBy(*order))
+    return runs.withColumn("place", place).where(F.col("place") <= deepest + 1).drop("place")
+
+
+def _wanted(table: DataFrame, setting: str) -> bool:
+    return table.sparkSession.conf.get(setting, "true") != "false"
+
+
+def _null(kind: T.DataType) -> Column:
+    return F.lit(None).cast(kind)
