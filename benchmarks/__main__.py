@@ -37,7 +37,7 @@ class Task:
         return statistics.median(cost.cpu for cost in self.costs)
 
 
-def tasks(deep: Path, short: Path, small: bool) -> list[Task]:
+def tasks(deep: Path, short: Path, log: Path, small: bool) -> list[Task]:
     """What is compared with what."""
     six = list(peers.MEASURES)
     found = []
@@ -61,6 +61,15 @@ def tasks(deep: Path, short: Path, small: bool) -> list[Task]:
         found.append(Task("deep, ranks given", f"ndcg_spark {engine}", ranks))
         thirty = ours.command(engine, deep, ours.THIRTY)
         found.append(Task("deep, 30 measures", f"ndcg_spark {engine}", thirty))
+    for engine in ("sail", "spark"):
+        found.append(Task("impressions", f"ndcg_spark {engine}", ours.clicks(engine, log)))
+    found.append(
+        Task(
+            "impressions",
+            "duckdb",
+            [sys.executable, "-m", "benchmarks.peers", "patterns", str(log)],
+        )
+    )
     return found
 
 
@@ -147,9 +156,10 @@ def main() -> None:
     place = Path(given.data).resolve()
     deep = data.make_lists(place / f"deep-{given.rows}", data.deep(given.rows))
     short = data.make_lists(place / f"short-{given.rows}", data.short(given.rows))
+    log = data.make_impressions(place / f"impressions-{given.rows}", given.rows)
     wanted = [
         task
-        for task in tasks(deep, short, given.rows <= SMALL)
+        for task in tasks(deep, short, log, given.rows <= SMALL)
         if given.only in f"{task.workload} {task.tool}"
     ]
     for number in range(given.runs):  # in turns, so that a slow minute hits all alike

@@ -60,6 +60,41 @@ def make_lists(place: Path, lists: Lists, seed: int = 1) -> Path:
     return place
 
 
+def make_impressions(place: Path, rows: int, seed: int = 1) -> Path:
+    """Write impressions of ten results with clicks, one day, two arms; a made one is kept."""
+    if (place / "done").exists():
+        return place
+    place.mkdir(parents=True, exist_ok=True)
+    size, per_file = 10, 1_000_000
+    for start in range(0, rows, per_file):
+        n = min(per_file, rows - start)
+        rng = np.random.default_rng([seed, start])
+        chance = 0.35 / np.arange(1, size + 1)
+        clicks = (rng.random((n, size), dtype=np.float32) < chance).astype(np.int32).ravel()
+        offsets = pa.array(np.arange(n + 1) * size, pa.int32())
+        results = pa.StructArray.from_arrays(
+            [
+                _ids("d", rng.integers(0, 100_000, n * size)),
+                pa.array(np.tile(np.arange(1, size + 1, dtype=np.int32), n)),
+                pa.array(clicks),
+            ],
+            names=["doc_id", "rank", "clicks"],
+        )
+        table = pa.table(
+            {
+                "impression_id": _ids("i", np.arange(start, start + n)),
+                "event_date": pa.array(["2026-11-29"]).take(pa.array(np.zeros(n, np.int8))),
+                "query_id": _ids("q", rng.zipf(1.3, n) % 1_000_000),
+                "user_id": _ids("u", rng.integers(0, max(rows // 8, 1), n)),
+                "arm": pa.array(["A", "B"]).take(pa.array(rng.integers(0, 2, n))),
+                "results": pa.ListArray.from_arrays(offsets, results),
+            }
+        )
+        _write(place / f"part-{start // per_file:05d}.parquet", table)
+    (place / "done").touch()
+    return place
+
+
 def _run(
     lists: Lists, queries: np.ndarray, run: str, number: int, rng: np.random.Generator
 ) -> pa.Table:

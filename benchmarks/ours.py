@@ -26,6 +26,15 @@ def command(engine: str, data: Path, measures: list[str], *flags: str) -> list[s
     ]  # fmt: skip
 
 
+def clicks(engine: str, log: Path, *flags: str) -> list[str]:
+    """`ndcg-spark clicks` on a day of impressions: patterns, state, summary."""
+    memory = ["--conf", f"spark.driver.memory={MEMORY}"] if engine == "spark" else []
+    return [
+        str(Path(sys.executable).with_name("ndcg-spark")), "clicks", "--engine", engine,
+        "--impressions", str(log), "--date", "2026-11-29", "--format", "json", *memory, *flags,
+    ]  # fmt: skip
+
+
 def jvm() -> Any:
     """A local session with the settings that the command uses."""
     from ndcg_spark.session import open_engine

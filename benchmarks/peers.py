@@ -235,9 +235,29 @@ def _nested(table):
     return found
 
 
+def patterns(log: Path) -> Means:
+    """Mean nDCG@10 of clicked impressions by arm, by click pattern, in DuckDB."""
+    import duckdb
+
+    found: Means = {}
+    gains = "+".join(f"((mask >> {i}) & 1) / log2({i + 2})" for i in range(10))
+    ideals = "+".join(f"(bit_count(mask) > {i})::int / log2({i + 2})" for i in range(10))
+    masks = "+".join(f"((results[{i + 1}].clicks > 0)::bigint << {i})" for i in range(10))
+    rows = duckdb.sql(f"""
+        with patterns as (
+          select arm, hash(user_id) % 1000 as bucket, {masks} as mask, count(*) as n
+          from read_parquet('{log}/*.parquet') group by all)
+        select arm, sum(n * ({gains}) / ({ideals})) / sum(n)
+        from patterns where mask > 0 group by arm""").fetchall()
+    for arm, mean in rows:
+        found[arm] = {"nDCG@10": mean}
+    return found
+
+
 PEERS: dict[str, Callable[[Path], Means]] = {
     f.__name__: f for f in (duckdb, polars, pytrec_eval, ir_measures, ranx, mllib)
 }
 
 if __name__ == "__main__":
-    print(json.dumps(PEERS[sys.argv[1]](Path(sys.argv[2]))))
+    tool = patterns if sys.argv[1] == "patterns" else PEERS[sys.argv[1]]
+    print(json.dumps(tool(Path(sys.argv[2]))))

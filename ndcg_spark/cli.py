@@ -10,12 +10,23 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ndcg_spark.config import EvaluateJob, ImportTrecJob, Job, PrepareJob, add_flags
-from ndcg_spark.errors import DiscountWarning, NdcgSparkError, UsageError, nearest
+from ndcg_spark.config import (
+    ClickBiasJob,
+    ClickLabelsJob,
+    ClicksJob,
+    EvaluateJob,
+    ImportTrecJob,
+    Job,
+    PrepareJob,
+    add_flags,
+)
+from ndcg_spark.errors import CheckError, DiscountWarning, NdcgSparkError, UsageError, nearest
 from ndcg_spark.measures import catalogue
+from ndcg_spark.pipeline.click_labels import click_bias, click_labels
+from ndcg_spark.pipeline.clicks import clicks
 from ndcg_spark.pipeline.evaluate import evaluate
 from ndcg_spark.pipeline.prepare import import_trec, prepare
-from ndcg_spark.printing import print_evaluation
+from ndcg_spark.printing import print_bias, print_clicks, print_evaluation
 from ndcg_spark.sample.demo import demo_job
 from ndcg_spark.version import __version__
 
@@ -110,6 +121,27 @@ def _prepare(given: dict[str, Any]) -> None:
         print(f"{role}: table:{name}")
 
 
+def _clicks(given: dict[str, Any]) -> None:
+    job = ClicksJob.read(given, given.pop("config", None))
+    found = clicks(job)
+    print_clicks(found, job.format, sys.stdout)
+    if found.broken:
+        raise CheckError("; ".join(found.broken))
+
+
+def _click_labels(given: dict[str, Any]) -> None:
+    job = ClickLabelsJob.read(given, given.pop("config", None))
+    found = click_labels(job)
+    for grade, n in found["judgements"].items():
+        print(f"relevance {grade:g}: {n} judgements")
+    print(f"qrels: {found['path']}")
+
+
+def _click_bias(given: dict[str, Any]) -> None:
+    job = ClickBiasJob.read(given, given.pop("config", None))
+    print_bias(click_bias(job), job.format, sys.stdout)
+
+
 def _demo(given: dict[str, Any]) -> None:
     job = demo_job(given, given.pop("config", None))
     _run_evaluation(job)
@@ -128,6 +160,9 @@ def _measures(given: dict[str, Any]) -> None:
 COMMANDS: dict[str, tuple[Command, type[Job] | None, str]] = {
     "evaluate": (_evaluate, EvaluateJob, "evaluate runs against qrels"),
     "import-trec": (_import_trec, ImportTrecJob, "TREC text files to Parquet"),
+    "clicks": (_clicks, ClicksJob, "a day of impressions to mergeable state, summary and trend"),
+    "click-labels": (_click_labels, ClickLabelsJob, "judgements from clicks"),
+    "click-bias": (_click_bias, ClickBiasJob, "propensities, and estimates corrected by them"),
     "prepare": (_prepare, PrepareJob, "runs and qrels as tables in buckets by query"),
     "measures": (_measures, None, "list the measures"),
     "demo": (_demo, EvaluateJob, "evaluate the sample data that ships with the package"),

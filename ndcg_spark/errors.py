@@ -18,6 +18,12 @@ class UsageError(NdcgSparkError, ValueError):
     exit_code = 2
 
 
+class CheckError(NdcgSparkError):
+    """A check that was asked for did not hold (exit 4); what was written stays."""
+
+    exit_code = 4
+
+
 class InputError(NdcgSparkError):
     """Input or output that is refused (exit 3); `code` is a stable string such as ``E132``."""
 

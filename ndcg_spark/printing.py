@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TextIO
 
 from ndcg_spark.measures import Measure, RelString, RunId
+from ndcg_spark.pipeline.clicks import ClickDay
 from ndcg_spark.pipeline.evaluate import Evaluation
 
 # trec_eval prints these for all queries together only
@@ -24,6 +26,70 @@ def print_evaluation(
         _print_json(found, per_query, out)
     else:
         _print_tables(found, per_query, quiet, out)
+
+
+def print_clicks(found: ClickDay, how: str, out: TextIO) -> None:
+    """Print a day of clicks: means with intervals by segment and arm, differences, the trend."""
+    if how == "json":
+        print(json.dumps(dataclasses.asdict(found), indent=1), file=out)
+        return
+    rows = [["measure", "segment", "arm", "mean", "95% interval", "coverage", "impressions"]]
+    for row in found.summary:
+        shown = "-" if row["suppressed"] else _interval(row["ci_low"], row["ci_high"])
+        rows.append(
+            [
+                row["measure"],
+                row["segment"],
+                row["arm"],
+                _number(row["mean"], False),
+                shown,
+                _number(row["coverage"], False),
+                str(row["n_impressions"]),
+            ]
+        )
+    print(f"{found.date}\n{text_table(rows)}", file=out)
+    _print_rows(found.differences, ("measure", "segment", "candidate", "delta", "p_value"), out)
+    for unit, means in found.units.items():
+        print(f"\nby {unit}", end="", file=out)
+        _print_rows(means, ("measure", "segment", "arm", "macro", "weighted", "sqrt_weighted"), out)
+    trend = [row for row in found.trend if row["segment"] == "all"]
+    _print_rows(trend, ("measure", "arm", "days", "before", "now", "change"), out)
+    print("\n" + ", ".join(f"{name} {n}" for name, n in found.counts.items()), file=out)
+    for table, path in found.tables.items():
+        print(f"{table}: {path}", file=out)
+
+
+def print_bias(found: Mapping[str, Any], how: str, out: TextIO) -> None:
+    """Print propensities, estimates with diagnostics, and the sweep."""
+    if how == "json":
+        print(json.dumps(found, indent=1), file=out)
+        return
+    ranks = found["propensities"]
+    print(
+        text_table([["rank", "propensity"], *[[str(r), f"{p:.4f}"] for r, p in ranks.items()]]),
+        file=out,
+    )
+    columns = ("name", "run", "ips", "se", "snips_click", "ess_share", "n_clipped", "n_unsupported")
+    _print_rows(found["estimates"], columns, out)
+    _print_rows(found["sweep"], ("name", "delta", "se"), out)
+    for eta in found["sign_flips"]:
+        print(f"the sign flips at eta {eta:.2f}", file=out)
+    for table, path in found.get("tables", {}).items():
+        print(f"{table}: {path}", file=out)
+
+
+def _print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], out: TextIO) -> None:
+    if not rows:
+        return
+    cells = [
+        [v if isinstance(v := row[c], str) else _number(v, isinstance(v, int)) for c in columns]
+        for row in rows
+    ]
+    print(f"\n{text_table([[c.replace('_', ' ') for c in columns], *cells])}", file=out)
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    return "-" if low is None or high is None else f"{low:.4f}–{high:.4f}"
 
 
 def text_table(rows: Sequence[Sequence[str]]) -> str:

@@ -13,6 +13,7 @@ FLOORS = [
     {"kernel"},
     {"tables"},
     {"plan"},
+    {"clicks"},
     {"config", "session"},
     {"pipeline"},
     {"printing", "sample"},

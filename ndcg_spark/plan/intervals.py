@@ -31,15 +31,22 @@ def t_quantile(p: float, df: float) -> float:
 
 def _two_sided(t: float, df: float) -> float:
     """P(|T| > t) = I_x(df / 2, 1 / 2) at x = df / (df + t^2)."""
-    x = df / (df + t * t)
-    a, b = df / 2, 0.5
+    return beta_cdf(df / (df + t * t), df / 2, 0.5)
+
+
+def beta_cdf(x: float, a: float, b: float) -> float:
+    """The regularized incomplete beta function I_x(a, b): the distribution of Beta(a, b).
+
+    >>> round(beta_cdf(0.3, 2, 3), 4)
+    0.3483
+    """
+    if not 0 < x < 1:
+        return float(x >= 1)
     front = math.exp(
         math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-        if 0 < x < 1
-        else -math.inf
     )
     if x < (a + 1) / (a + b + 2):
-        return front * _fraction(a, b, x) / a if x > 0 else 0.0
+        return front * _fraction(a, b, x) / a
     return 1 - front * _fraction(b, a, 1 - x) / b
 
 

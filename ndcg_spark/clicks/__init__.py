@@ -1,0 +1,1 @@
+"""Click logs: impressions in, mergeable daily state and estimates out; no action."""

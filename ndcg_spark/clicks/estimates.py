@@ -1,0 +1,150 @@
+"""Estimates from sums per bucket: IPS and SNIPS with errors, EM steps, alert rules. Pure Python."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ndcg_spark.errors import UsageError
+from ndcg_spark.kernel.clusters import Arm, interval, standard_error
+from ndcg_spark.measures.batch import Array
+
+ESTIMATES = (
+    "name string, run string, utility string, n_impressions bigint, n_clicks bigint, ips double, "
+    "se double, ci_low double, ci_high double, snips_click double, ess double, ess_share double, "
+    "max_weight_share double, n_clipped bigint, n_unsupported bigint"
+)
+_RULE = re.compile(
+    r"\s*(?P<measure>\S+)\s+(?P<what>drop|rise)\s*>\s*(?P<by>\d*\.?\d+)(?P<percent>%?)\s*"
+)
+
+
+def ips_estimate(rows: Sequence[Mapping[str, Any]], impressions: Array) -> dict[str, Any]:
+    """The estimate of one table of propensities from its rows of IPS_STATE.
+
+    impressions: (buckets,) impressions of each bucket, clickless ones included
+
+    ips: mean worth of an impression, (1/N) sum of lambda / propensity, with an error clustered by
+    user. snips_click: the same sum divided by the clicks' weights: a mean per relevant document,
+    not per impression. ess = (sum w)^2 / sum w^2 clicks; max_weight_share: of the largest weight.
+    """
+    rows = sorted(rows, key=lambda row: int(row["bucket"]))
+    sums = np.zeros(len(impressions))
+    for row in rows:
+        sums[row["bucket"]] += row["sum_value"]
+    arm = Arm(sums, impressions)
+    clicks = sum(int(row["n_clicks"]) for row in rows)
+    weight = math.fsum(row["sum_weight"] for row in rows)
+    squared = math.fsum(row["sum_weight_squared"] for row in rows)
+    largest = max((row["max_weight"] for row in rows), default=0.0)
+    se = standard_error(arm.residuals, arm.used)
+    low, high = interval(arm.mean or 0.0, se, 0.95)
+    ess = weight**2 / squared if squared else None
+    return {
+        "n_impressions": int(arm.n),
+        "n_clicks": clicks,
+        "ips": arm.mean,
+        "se": se,
+        "ci_low": low,
+        "ci_high": high,
+        "snips_click": float(sums.sum()) / weight if weight else None,
+        "ess": ess,
+        "ess_share": ess / clicks if ess is not None and clicks else None,
+        "max_weight_share": largest / weight if weight else None,
+        "n_clipped": sum(int(row["n_clipped"]) for row in rows),
+        "n_unsupported": sum(int(row["n_unsupported"]) for row in rows),
+    }
+
+
+def ips_difference(
+    one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]], impressions: Array
+) -> tuple[float, float | None]:
+    """IPS of `one` less that of `other`, and its error: both are sums over the same users."""
+    delta = np.zeros(len(impressions))
+    for sign, rows in ((1.0, one), (-1.0, other)):
+        for row in sorted(rows, key=lambda row: int(row["bucket"])):
+            delta[row["bucket"]] += sign * row["sum_value"]
+    arm = Arm(delta, impressions)
+    return arm.mean or 0.0, standard_error(arm.residuals, arm.used)
+
+
+def sign_flips(points: Iterable[tuple[float, float]]) -> list[float]:
+    """Where a curve of (eta, difference) crosses zero, between its points on a straight line.
+
+    >>> sign_flips([(0.5, -0.0367), (0.8, 0.0074)])
+    [0.7497...]
+    """
+    ordered = sorted(points)
+    found = []
+    for (a, left), (b, right) in itertools.pairwise(ordered):
+        if left == 0:
+            found.append(a)
+        elif left * right < 0:
+            found.append(a + (b - a) * left / (left - right))
+    return found
+
+
+def em_relevance(propensity: Array, n: Array, k: Array, steps: int = 30) -> Array:
+    """(documents,) the relevance that fits clicks k (documents, ranks) of n impressions best, given
+    the propensities (ranks,): EM over the hidden relevance, to convergence.
+    """
+    total = n.sum(axis=1)
+    relevance: Array = np.clip(
+        k.sum(axis=1) / np.maximum((n * propensity).sum(axis=1), 1e-12), 1e-6, 1.0
+    )
+    for _ in range(steps):
+        product = propensity * relevance[:, None]
+        hidden = relevance[:, None] * (1 - propensity) / np.maximum(1 - product, 1e-12)
+        seen = (k + (n - k) * hidden).sum(axis=1) / np.maximum(total, 1e-12)
+        relevance = np.clip(seen, 1e-9, 1 - 1e-9)
+    return relevance
+
+
+def em_examined(propensity: Array, relevance: Array, n: Array, k: Array) -> Array:
+    """(ranks,) expected examined impressions: the numerator of EM's next propensities."""
+    product = propensity * relevance[:, None]
+    hidden = propensity * (1 - relevance[:, None]) / np.maximum(1 - product, 1e-12)
+    examined: Array = (k + (n - k) * hidden).sum(axis=0)
+    return examined
+
+
+@dataclass(frozen=True)
+class Rule:
+    """An alert: a measure that fell or rose by more than an amount, or a share in percent."""
+
+    text: str
+    measure: str
+    drop: bool
+    by: float
+    percent: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Rule:
+        """``nDCG@10 drop > 0.01`` or ``RR rise > 5%``.
+
+        Raises:
+            UsageError: for any other text.
+        """
+        match = _RULE.fullmatch(text)
+        if not match:
+            raise UsageError(
+                f"cannot read --fail-if {text!r}; write 'nDCG@10 drop > 0.01' or 'RR drop > 2%'"
+            )
+        return cls(
+            text,
+            match["measure"],
+            match["what"] == "drop",
+            float(match["by"]),
+            bool(match["percent"]),
+        )
+
+    def broken(self, before: float, now: float) -> bool:
+        """Whether the change from the trailing mean is larger than the rule allows."""
+        change = before - now if self.drop else now - before
+        return change > (self.by / 100 * abs(before) if self.percent else self.by)

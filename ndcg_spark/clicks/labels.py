@@ -1,0 +1,154 @@
+"""Judgements from clicks: counts per document and place, and the qrels that follow from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.clicks.impressions import Shape
+from ndcg_spark.errors import UsageError, unknown
+
+METHODS = ("counts", "ctr", "coec", "dwell")
+PAPER = ((100, 1.0), (1001, 2.0))  # Wang et al. 2013: more than 1000 clicks, 100 to 1000, fewer
+
+
+def shown_results(impressions: DataFrame, shape: Shape) -> DataFrame:
+    """SHOWN(<keys>, query_id, doc_id, rank, clicked, dwell, gain): a row a displayed result.
+
+    Positions are the given ranks, else the order of the lists. Bots are left out.
+    """
+    events = [name for name, _ in shape.gains.events]
+    lists = impressions.where(~F.col("is_bot") & F.col("doc_ids").isNotNull())
+    known = F.coalesce("ranks", F.sequence(F.lit(1), F.size("doc_ids")).cast("array<bigint>"))
+    unknown_dwell = F.transform("doc_ids", lambda _: F.lit(None).cast("double"))
+    items = F.arrays_zip(
+        known.alias("rank"),
+        F.col("doc_ids").alias("doc_id"),
+        F.coalesce("dwell", unknown_dwell).alias("dwell"),
+        *[F.col(name) for name in events],
+    )
+    keys = ["event_date", "arm", "bucket", "query_id"]
+    rows = lists.select(*keys, F.explode(items).alias("item"))
+    worth = F.greatest(
+        F.lit(0.0),
+        *[
+            F.when(F.col(f"item.`{name}`") > 0, F.lit(gain)).otherwise(0.0)
+            for name, gain in shape.gains.events
+        ],
+    )
+    return rows.select(
+        *keys,
+        F.col("item.doc_id").alias("doc_id"),
+        F.col("item.rank").cast("int").alias("rank"),
+        (worth > 0).alias("clicked"),
+        F.col("item.dwell").alias("dwell"),
+        _with_dwell(worth, F.col("item.dwell"), shape.gains.dwell).alias("gain"),
+    )
+
+
+def _with_dwell(worth: Column, dwell: Column, steps: Sequence[tuple[float, float]]) -> Column:
+    if not steps:
+        return worth
+    by_dwell = F.lit(0.0)
+    for seconds, gain in steps:  # ascending: the last that is reached counts
+        by_dwell = F.when(dwell >= seconds, F.lit(gain)).otherwise(by_dwell)
+    return F.when((worth == 0) | dwell.isNull(), worth).otherwise(by_dwell)
+
+
+def click_counts(shown: DataFrame) -> DataFrame:
+    """CLICK_COUNTS(query_id, doc_id, rank, n_impressions, n_clicks, gain): the sufficient statistic
+    of every label and of every propensity estimate. `gain` is the largest seen.
+    """
+    return shown.groupBy("query_id", "doc_id", "rank").agg(
+        F.count(F.lit(1)).alias("n_impressions"),
+        F.sum(F.col("clicked").cast("bigint")).alias("n_clicks"),
+        F.max("gain").alias("gain"),
+    )
+
+
+def click_qrels(
+    counts: DataFrame,
+    method: str = "counts",
+    thresholds: Sequence[tuple[float, float]] = PAPER,
+    days: float = 1.0,
+    prior: tuple[float, float] = (5.0, 95.0),
+) -> DataFrame:
+    """QRELS(query_id, doc_id, relevance, gain) from CLICK_COUNTS, as `evaluate` reads them.
+
+    counts: relevance by number of clicks a day, ``((100, 1.0), (1001, 2.0))``: at least so many
+    ctr:    gain = (clicks + a) / (impressions + a + b) with the prior Beta(a, b); relevance 1 where
+        there was a click
+    coec:   gain = clicks over expected clicks, the sum of the mean click rate of every place at
+        which the document was shown
+    dwell:  gain = the largest gain seen, which dwell thresholds have set
+
+    Raises:
+        UsageError: for a method that does not exist, or thresholds that do not ascend.
+    """
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    if list(thresholds) != sorted(thresholds) or days <= 0:
+        raise UsageError(f"thresholds must ascend and days be positive: {thresholds}, {days}")
+    if method == "coec":
+        at_rank = counts.groupBy("rank").agg(
+            (F.sum("n_clicks") / F.sum("n_impressions")).alias("rate")
+        )
+        counts = counts.join(F.broadcast(at_rank), "rank")
+    else:
+        counts = counts.withColumn("rate", F.lit(0.0))
+    expected = F.round(F.col("rate") * F.col("n_impressions") * F.lit(2.0**30)).cast("bigint")
+    docs = counts.groupBy("query_id", "doc_id").agg(
+        F.sum("n_impressions").alias("n"),
+        F.sum("n_clicks").alias("k"),
+        F.max("gain").alias("best"),
+        (F.sum(expected) / F.lit(2.0**30)).alias("expected"),
+    )
+    some = F.when(F.col("k") > 0, 1.0).otherwise(0.0)
+    relevance, gain = some, F.lit(None).cast("double")
+    if method == "counts":
+        relevance = F.lit(0.0)
+        for fewest, grade in thresholds:
+            enough = F.col("k") / F.lit(float(days)) >= fewest
+            relevance = F.when(enough, F.lit(float(grade))).otherwise(relevance)
+    elif method == "ctr":
+        a, b = prior
+        gain = (F.col("k") + F.lit(a)) / (F.col("n") + F.lit(a + b))
+    elif method == "coec":
+        gain = F.when(F.col("expected") > 0, F.col("k") / F.col("expected")).otherwise(0.0)
+    else:
+        gain = F.col("best")
+    return docs.select("query_id", "doc_id", relevance.alias("relevance"), gain.alias("gain"))
+
+
+def beta_prior(
+    m: int, n: int, k: int, n_squared: float, k_squared_by_n: float
+) -> tuple[float, float]:
+    """The prior Beta(a, b) of click rates by moments, from sums over m documents.
+
+    n, k: impressions and clicks; n_squared: sum of n_i^2; k_squared_by_n: sum of k_i^2 / n_i.
+    Documents that differ no more than chance have an infinitely strong prior: ValueError.
+
+    Source: the analysis-of-variance estimator of the beta-binomial's intraclass correlation.
+    """
+    mean = k / n
+    spread = k_squared_by_n - n * mean * mean
+    chance = mean * (1 - mean)
+    rho = (spread - chance * (m - 1)) / (chance * (n - n_squared / n - (m - 1)))
+    if not 0 < rho < 1:
+        raise ValueError(f"click rates vary no more than chance (rho {rho:g}); no prior to fit")
+    strength = 1 / rho - 1
+    return mean * strength, (1 - mean) * strength
+
+
+def lower_bound(a: float, b: float, n: int, k: int, share: float = 0.05) -> float:
+    """The posterior's lower bound of a click rate, Beta(a + k, b + n - k), by bisection."""
+    from ndcg_spark.plan.intervals import beta_cdf
+
+    low, high = 0.0, 1.0
+    while high - low > 1e-12:
+        middle = (low + high) / 2
+        low, high = (middle, high) if beta_cdf(middle, a + k, b + n - k) < share else (low, middle)
+    return math.fsum((low, high)) / 2

@@ -1,0 +1,107 @@
+"""From the stored state to means, intervals, differences between arms, and trends over dates."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.clicks.state import merged_state
+from ndcg_spark.kernel import clusters
+
+CONFIDENCE = 0.95
+SUMMARY = (
+    "segment string, measure string, arm string, n_impressions bigint, n_undefined bigint, "
+    "coverage double, mean double, se double, ci_low double, ci_high double, suppressed boolean"
+)
+DIFFERENCES = (
+    "segment string, measure string, baseline string, candidate string, mean_baseline double, "
+    "mean_candidate double, delta double, se double, ci_low double, ci_high double, z double, "
+    "p_value double"
+)
+UNITS = (
+    "segment string, measure string, arm string, n_units bigint, n_undefined bigint, "
+    "macro double, weighted double, sqrt_weighted double"
+)
+
+
+def click_summary(state: DataFrame, buckets: int = 1000, smallest: int = 100) -> DataFrame:
+    """CLICK_SUMMARY: per segment, measure and arm the mean over impressions, over all dates given.
+
+    Errors and 95 percent intervals are clustered by user (kernel/clusters.py). A group with fewer
+    than `smallest` impressions is `suppressed`: counted, without a mean. `coverage` is the share of
+    impressions with a value.
+    """
+    kernel = functools.partial(
+        clusters.summaries,
+        buckets=buckets,
+        confidence=CONFIDENCE,
+        smallest=smallest,
+        schema=_arrow(SUMMARY),
+    )
+    return _by_arms(state).mapInArrow(kernel, SUMMARY)
+
+
+def arm_differences(
+    state: DataFrame, baseline: str, buckets: int = 1000, smallest: int = 100
+) -> DataFrame:
+    """ARM_DIFFERENCES: every arm against the baseline, with an interval clustered by user."""
+    kernel = functools.partial(
+        clusters.differences,
+        buckets=buckets,
+        confidence=CONFIDENCE,
+        baseline=baseline,
+        smallest=smallest,
+        schema=_arrow(DIFFERENCES),
+    )
+    return _by_arms(state).mapInArrow(kernel, DIFFERENCES)
+
+
+def unit_summary(state: DataFrame) -> DataFrame:
+    """UNIT_SUMMARY of UNIT_STATE (per query or user): three means side by side.
+
+    macro: every unit counts alike; weighted: by its impressions (the mean over impressions);
+    sqrt_weighted: by the square root of its impressions. A unit without any defined value is in
+    n_undefined only.
+    """
+    cells = merged_state(state)
+    n = F.col("n") - F.col("n_undefined")
+    # whole units of 2^-40 of a unit's mean: such sums do not depend on the order of their terms
+    mean, root = F.col("sum") / n, F.sqrt(n.cast("double"))
+
+    def exact(value: F.Column) -> F.Column:  # type: ignore[name-defined]
+        return F.sum(F.round(value * F.lit(2.0**30)).cast("decimal(38,0)")).cast("double")
+
+    some = F.when(n > 0, F.lit(1)).otherwise(F.lit(None))
+    return cells.groupBy("segment", "measure", "arm").agg(
+        F.count(some).alias("n_units"),
+        F.sum(F.when(n > 0, 0).otherwise(1)).alias("n_undefined"),
+        (exact(F.when(n > 0, mean)) / F.count(some) / F.lit(2.0**30)).alias("macro"),
+        (exact(F.when(n > 0, F.col("sum"))) / F.sum(n) / F.lit(2.0**30)).alias("weighted"),
+        (exact(F.when(n > 0, mean * root)) / exact(F.when(n > 0, root))).alias("sqrt_weighted"),
+    )
+
+
+def _by_arms(state: DataFrame) -> DataFrame:
+    """One row a segment and measure, with the sums of all arms and buckets."""
+    cells = merged_state(state)
+    cell = F.struct("arm", "bucket", "n", "n_undefined", "sum")
+    return cells.groupBy("segment", "measure").agg(F.collect_list(cell).alias("arms"))
+
+
+def _arrow(schema: str) -> pa.Schema:
+    kinds = {
+        "string": pa.string(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+    }
+    return pa.schema([(name, kinds[kind]) for name, kind in map(str.split, schema.split(", "))])
+
+
+def combined(segments: Sequence[str]) -> list[str]:
+    """The columns that a list of segments and combinations, country|device, is made of."""
+    return list(dict.fromkeys(name for segment in segments for name in segment.split("|")))

@@ -1,0 +1,268 @@
+"""Impressions to click patterns, and click patterns to sums of measures: numpy and pyarrow.
+
+A pattern is a displayed list with its labels, one character a place: the character c at place i
+stands for the gain ``gains[ord(c) - ord("0")]``. For clicks alone it reads "0100100000".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ndcg_spark.errors import InputError, UsageError
+from ndcg_spark.kernel.places import sorted_within
+from ndcg_spark.kernel.ragged import lengths, offsets_of
+from ndcg_spark.measures import Batch, Measure
+from ndcg_spark.measures.batch import Array, Ints, Mask, rows_of
+
+ZERO = ord("0")
+UNIT, LOW = 40, 20  # sums are kept in units of 2^-40, as a high and a low part of 20 bits
+LARGEST = 1024.0
+PROBLEMS = (None, "bad_lengths", "empty", "bad_values", "bad_positions")
+Problems = npt.NDArray[np.int8]
+SUMS = ("n", "n_undefined", "sum_high", "sum_low", "sumsq_high", "sumsq_low")
+
+
+@dataclass(frozen=True)
+class Gains:
+    """What events are worth: a result's gain is that of its most valuable event.
+
+    events: gain of each event column, such as clicks 1 and bookings 5
+    dwell:  (seconds, gain), ascending: a click of at least so many seconds; below the first it is
+        worth nothing, and one of unknown dwell is worth the event's gain
+    """
+
+    events: tuple[tuple[str, float], ...] = (("clicks", 1.0),)
+    dwell: tuple[tuple[float, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, gain in (*self.events, *self.dwell):
+            if not (np.isfinite(gain) and gain >= 0):
+                raise UsageError(f"the gain of {name!r} must be a finite number >= 0, not {gain}")
+        if not self.events:
+            raise UsageError("give at least one event with its gain, clicks=1")
+        if list(self.dwell) != sorted(self.dwell):
+            raise UsageError(f"dwell thresholds must ascend: {self.dwell}")
+        if len(self.values) > 64:
+            raise UsageError(f"more than 64 different gains: {self.values}")
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """All gains that a result can have, ascending; the codes of a pattern count them."""
+        return tuple(sorted({0.0, *(g for _, g in self.events), *(g for _, g in self.dwell)}))
+
+
+def patterns(batches: Iterator[pa.RecordBatch], gains: Gains) -> Iterator[pa.RecordBatch]:
+    """A row (…, pattern, problem) for each impression; the columns before `ranks` pass through.
+
+    Columns: any keys, then `ranks` (list of integers, or null: as they stand), one list a column
+    for each event, and `dwell` (list of seconds, or null). `problem` is null or
+    ``bad_positions`` (not 1, 2, 3, … in some order), ``bad_lengths`` (lists of different lengths),
+    ``bad_values`` (a negative or missing count), ``empty``.
+    """
+    for batch in batches:
+        keys = batch.schema.get_field_index("ranks")
+        pattern, problem = _patterns(batch, gains)
+        yield pa.RecordBatch.from_arrays(
+            [*batch.columns[:keys], pattern, problem],
+            names=[*batch.schema.names[:keys], "pattern", "problem"],
+        )
+
+
+def _patterns(batch: pa.RecordBatch, gains: Gains) -> tuple[pa.Array, pa.Array]:
+    n = batch.num_rows
+    columns = [batch.column(name) for name, _ in gains.events]
+    sizes = lengths(columns[0])
+    problem = np.zeros(n, np.int8)
+    for column in columns:
+        problem[(lengths(column) != sizes) & (sizes > 0)] = PROBLEMS.index("bad_lengths")
+    for name in ("ranks", "dwell"):
+        given = batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+        other = lengths(batch.column(name)) != sizes
+        problem[given & other & (sizes > 0)] = PROBLEMS.index("bad_lengths")
+    problem[sizes == 0] = PROBLEMS.index("empty")
+    fit = problem == 0
+    sizes = np.where(fit, sizes, 0)
+    offsets = offsets_of(sizes)
+    row = rows_of(offsets)
+    counts = [_numbers(column, fit) for column in columns]
+    wrong = [~(np.isfinite(count) & (count >= 0)) for count in counts]
+    problem[row[np.any(wrong, axis=0)]] = PROBLEMS.index("bad_values")
+    code = _codes(counts, _dwell(batch.column("dwell"), fit, row), gains)
+    order = _order(batch.column("ranks"), fit, offsets, row, problem)
+    text = (code[order] + ZERO).astype(np.uint8)
+    ends = pa.array(offsets, pa.int64())
+    made = pa.LargeStringArray.from_buffers(n, ends.buffers()[1], pa.py_buffer(text.tobytes()))
+    names = pa.array(PROBLEMS, pa.string()).take(pa.array(problem))
+    return made.cast(pa.string()), names
+
+
+def _numbers(column: pa.ListArray, fit: Mask) -> Array:
+    """The entries of the lists that fit, as doubles; null as NaN."""
+    kept = column if fit.all() else column.filter(pa.array(fit))
+    flat: Array = kept.flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return flat
+
+
+def _dwell(column: pa.ListArray, fit: Mask, row: Ints) -> Array | None:
+    """Seconds of every result, NaN where unknown; None where no impression knows."""
+    given = column.is_valid().to_numpy(zero_copy_only=False) & fit
+    if not given.any():
+        return None
+    seconds = np.full(len(row), np.nan)
+    seconds[given[row]] = _numbers(column, given)
+    return seconds
+
+
+def _codes(counts: Sequence[Array], dwell: Array | None, gains: Gains) -> Ints:
+    gain = np.zeros(len(counts[0]))
+    for count, (_, worth) in zip(counts, gains.events, strict=True):
+        gain = np.maximum(gain, np.where(count > 0, worth, 0.0))
+    if dwell is not None and gains.dwell:
+        steps = np.array([seconds for seconds, _ in gains.dwell])
+        worths = np.array([0.0, *(worth for _, worth in gains.dwell)])
+        by_dwell = worths[np.searchsorted(steps, dwell, side="right")]
+        gain = np.where(np.isnan(dwell) | (gain == 0), gain, by_dwell)
+    codes: Ints = np.searchsorted(np.array(gains.values), gain)
+    return codes
+
+
+def _order(ranks: pa.ListArray, fit: Mask, offsets: Ints, row: Ints, problem: Problems) -> Ints:
+    """The entries in the order of their positions; notes lists whose positions are no ranking."""
+    order = np.arange(len(row))
+    given = ranks.is_valid().to_numpy(zero_copy_only=False) & fit
+    if not given.any():
+        return order
+    place = order - offsets[row] + 1
+    known = given[row]
+    found = place.astype(np.float64)
+    found[known] = _numbers(ranks, given)
+    found = np.where(np.isfinite(found), found, -1)
+    if not np.array_equal(found, place):
+        order = sorted_within(found.astype(np.int64), offsets)
+        problem[row[found[order] != place]] = PROBLEMS.index("bad_positions")
+    return order
+
+
+def score_patterns(
+    texts: Sequence[str], gains: Sequence[float], measures: Sequence[Measure]
+) -> tuple[Array, Mask]:
+    """(n, measures) values of the displayed lists, and where they are undefined (no click)."""
+    flat = np.frombuffer("".join(texts).encode(), np.uint8).astype(np.int64) - ZERO
+    sizes = np.array([len(text) for text in texts], np.int64)
+    offsets = offsets_of(sizes)
+    row = rows_of(offsets)
+    label = np.array(gains)[flat]
+    counts = np.bincount(row * len(gains) + flat, minlength=len(texts) * len(gains))
+    grade = np.flatnonzero(counts)
+    batch = Batch(
+        n_ret=sizes,
+        hit_offsets=offsets,
+        hit_rank=np.arange(len(row)) - offsets[row] + 1,
+        # every result was shown and so is judged; its gain is used as it stands
+        hit_label=label,
+        grade_offsets=offsets_of(np.bincount(grade // len(gains), minlength=len(texts))),
+        grade_label=np.array(gains)[grade % len(gains)],
+        grade_count=counts[grade],
+        hit_gain=label,
+        grade_gain=np.array(gains)[grade % len(gains)],
+    )
+    batch = _relevant_by_click(batch)
+    values = np.empty((len(texts), len(measures)))
+    undefined = np.zeros(values.shape, np.bool_)
+    clickless = np.bincount(row, weights=label > 0, minlength=len(texts)) == 0
+    for column, measure in enumerate(measures):
+        values[:, column] = measure.score(batch)
+        if measure.undefined(batch) is not None:
+            undefined[:, column] = clickless
+    if np.any(np.abs(values) > LARGEST):
+        raise InputError("E136", f"a value beyond {LARGEST:g} cannot be summed over impressions")
+    return values, undefined
+
+
+def _relevant_by_click(batch: Batch) -> Batch:
+    """Any gain above 0 is relevant, however small: labels below 1 count as 1."""
+
+    def raised(label: Array) -> Array:
+        return np.where((label > 0) & (label < 1), 1.0, label)
+
+    return dataclasses.replace(
+        batch, hit_label=raised(batch.hit_label), grade_label=raised(batch.grade_label)
+    )
+
+
+def measure_sums(
+    batches: Iterator[pa.RecordBatch],
+    gains: Sequence[float],
+    measures: Sequence[Measure],
+    keys: Sequence[str],
+    no_click: str,
+) -> Iterator[pa.RecordBatch]:
+    """Rows (*keys, measure, *SUMS) of rows (*keys, pattern, n), added up within a batch.
+
+    The sums are whole numbers, so that they can be added in any order: days, half days, machines.
+    """
+    names = pa.array([str(measure) for measure in measures])
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        coded = batch.column("pattern").dictionary_encode()
+        values, undefined = score_patterns(coded.dictionary.to_pylist(), gains, measures)
+        code = coded.indices.to_numpy(zero_copy_only=False)
+        n = batch.column("n").to_numpy(zero_copy_only=False).astype(np.int64)
+        group, first = _groups([batch.column(key) for key in keys])
+        order = np.argsort(group, kind="stable")
+        starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+        code, n = code[order], n[order]
+        sums = _sums(values, undefined & (no_click == "skip"), code, n, starts)
+        chosen = pa.array(first[group[order][starts]])
+        for column, name in enumerate(names):
+            yield pa.RecordBatch.from_arrays(
+                [
+                    *[batch.column(key).take(chosen) for key in keys],
+                    pa.array([name.as_py()] * len(starts)),
+                    *[pa.array(sums[part][column]) for part in SUMS],
+                ],
+                names=[*keys, "measure", *SUMS],
+            )
+
+
+def _sums(
+    values: Array, undefined: Mask, code: Ints, n: Ints, starts: Ints
+) -> dict[str, list[Ints]]:
+    found: dict[str, list[Ints]] = {part: [] for part in SUMS}
+    for column in range(values.shape[1]):
+        gone = undefined[code, column]
+        weight = np.where(gone, 0, n)
+        found["n"].append(np.add.reduceat(n, starts))
+        found["n_undefined"].append(np.add.reduceat(np.where(gone, n, 0), starts))
+        value = np.where(undefined[:, column], 0.0, values[:, column])
+        for name, number in (("sum", value), ("sumsq", value * value)):
+            unit = np.rint(np.ldexp(number, UNIT)).astype(np.int64)[code]
+            found[f"{name}_high"].append(np.add.reduceat((unit >> LOW) * weight, starts))
+            found[f"{name}_low"].append(np.add.reduceat((unit & ((1 << LOW) - 1)) * weight, starts))
+    return found
+
+
+def _groups(columns: Sequence[pa.Array]) -> tuple[Ints, Ints]:
+    """The group of each row by the columns' values, numbered from 0, and a row of each group."""
+    group = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        coded = column.dictionary_encode(null_encoding="encode")
+        group = group * len(coded.dictionary) + coded.indices.to_numpy(zero_copy_only=False)
+        # numbered anew, so that many columns do not overflow
+        group = pa.array(group).dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        group = group.astype(np.int64)
+    first = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
+    first[group[::-1]] = np.arange(len(group))[::-1]
+    return group, first
+
+
+def total(high: Ints, low: Ints) -> list[int]:
+    """Sums in units of 2^-40 out of their two parts, exactly."""
+    return [(int(h) << LOW) + int(low_) for h, low_ in zip(high, low, strict=True)]

@@ -1,0 +1,162 @@
+"""Means and their errors from sums per bucket of users: numpy and pyarrow.
+
+A mean over impressions is a ratio of sums, sum(s_b) / sum(n_b), over buckets b of users. Users are
+independent, impressions of one user are not; so its variance is taken over buckets, by the delta
+method: K / (K - 1) * sum((s_b - mean * n_b)^2) / n^2 (Deng et al. 2018). Everything is folded in
+order of bucket, from exact sums, and so does not depend on the partitioning.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ndcg_spark.measures.batch import Array
+
+FEWEST = 20  # buckets with impressions below which no error is given
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Sums of one arm over `buckets` buckets of users, zero where a bucket has none."""
+
+    sums: Array
+    counts: Array
+
+    @property
+    def n(self) -> float:
+        return float(self.counts.sum())
+
+    @property
+    def mean(self) -> float | None:
+        return float(self.sums.sum()) / self.n if self.n else None
+
+    @property
+    def residuals(self) -> Array:
+        """What every bucket adds to the error of the mean."""
+        return (self.sums - (self.mean or 0.0) * self.counts) / (self.n or 1.0)
+
+    @property
+    def used(self) -> int:
+        return int(np.count_nonzero(self.counts))
+
+
+def standard_error(residuals: Array, used: int) -> float | None:
+    """The standard error from the buckets' residuals; None where there are too few buckets."""
+    if used < FEWEST:
+        return None
+    return math.sqrt(used / (used - 1) * float(np.sum(residuals * residuals)))
+
+
+def interval(
+    center: float, se: float | None, confidence: float
+) -> tuple[float | None, float | None]:
+    """The normal interval; buckets are many, so that t would be the same."""
+    if se is None:
+        return None, None
+    half = NormalDist().inv_cdf((1 + confidence) / 2) * se
+    return center - half, center + half
+
+
+def summaries(
+    batches: Iterator[pa.RecordBatch],
+    buckets: int,
+    confidence: float,
+    smallest: int,
+    schema: pa.Schema,
+) -> Iterator[pa.RecordBatch]:
+    """A row of CLICK_SUMMARY for each arm of rows (segment, measure, arms[(arm, bucket, n, …)])."""
+    for batch in batches:
+        rows: list[dict[str, Any]] = []
+        for group in batch.to_pylist():
+            arms = _arms(group["arms"], buckets)
+            keys = {key: group[key] for key in ("segment", "measure")}
+            for name, (arm, n, undefined) in arms.items():
+                small = n < smallest
+                se = None if small else standard_error(arm.residuals, arm.used)
+                low, high = interval(arm.mean or 0.0, None if arm.mean is None else se, confidence)
+                rows.append(
+                    {
+                        **keys,
+                        "arm": name,
+                        "n_impressions": n,
+                        "n_undefined": undefined,
+                        "coverage": (n - undefined) / n if n else None,
+                        "mean": None if small else arm.mean,
+                        "se": se,
+                        "ci_low": low,
+                        "ci_high": high,
+                        "suppressed": small,
+                    }
+                )
+        yield pa.RecordBatch.from_pylist(rows, schema)
+
+
+def differences(
+    batches: Iterator[pa.RecordBatch],
+    buckets: int,
+    confidence: float,
+    baseline: str,
+    smallest: int,
+    schema: pa.Schema,
+) -> Iterator[pa.RecordBatch]:
+    """A row for each arm against the baseline: the difference of means, clustered by user.
+
+    A user may be in both arms; what both owe to one bucket is taken together.
+    """
+    for batch in batches:
+        rows: list[dict[str, Any]] = []
+        for group in batch.to_pylist():
+            arms = _arms(group["arms"], buckets)
+            if baseline not in arms:
+                continue
+            base, base_n, _ = arms[baseline]
+            for name, (arm, n, _) in arms.items():
+                if name == baseline or arm.mean is None or base.mean is None:
+                    continue
+                if min(n, base_n) < smallest:
+                    continue
+                delta = arm.mean - base.mean
+                both = int(np.count_nonzero(arm.counts + base.counts))
+                se = standard_error(arm.residuals - base.residuals, both)
+                low, high = interval(delta, se, confidence)
+                z = delta / se if se else None
+                rows.append(
+                    {
+                        "segment": group["segment"],
+                        "measure": group["measure"],
+                        "baseline": baseline,
+                        "candidate": name,
+                        "mean_baseline": base.mean,
+                        "mean_candidate": arm.mean,
+                        "delta": delta,
+                        "se": se,
+                        "ci_low": low,
+                        "ci_high": high,
+                        "z": z,
+                        "p_value": None if z is None else math.erfc(abs(z) / math.sqrt(2)),
+                    }
+                )
+        yield pa.RecordBatch.from_pylist(rows, schema)
+
+
+def _arms(cells: Sequence[dict[str, Any]], buckets: int) -> dict[str, tuple[Arm, int, int]]:
+    """Per arm, by name: its sums by bucket, and how many impressions it has and without a value."""
+    found: dict[str, tuple[Arm, int, int]] = {}
+    for name in sorted({cell["arm"] for cell in cells}):
+        sums, counts = np.zeros(buckets), np.zeros(buckets)
+        n = undefined = 0
+        for cell in cells:
+            if cell["arm"] == name:
+                sums[cell["bucket"]] += cell["sum"]
+                counts[cell["bucket"]] += cell["n"] - cell["n_undefined"]
+                n += cell["n"]
+                undefined += cell["n_undefined"]
+        found[name] = Arm(sums, counts), n, undefined
+    return found

@@ -1,0 +1,316 @@
+"""The nightly job: a day of impressions to patterns, state, summary and trend; re-run at will."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyarrow import fs as pafs
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark import session
+from ndcg_spark.clicks.estimates import Rule
+from ndcg_spark.clicks.impressions import Shape, impressions
+from ndcg_spark.clicks.state import click_patterns, daily_state, observed, unit_state
+from ndcg_spark.clicks.summary import (
+    DIFFERENCES,
+    SUMMARY,
+    UNITS,
+    arm_differences,
+    click_summary,
+    combined,
+    unit_summary,
+)
+from ndcg_spark.config import ClicksJob, LogJob
+from ndcg_spark.errors import InputError, UsageError
+from ndcg_spark.measures import Measure, parse_measures
+from ndcg_spark.session import Engine
+from ndcg_spark.tables.paths import filesystem, redacted
+from ndcg_spark.tables.read import read_table, translate
+from ndcg_spark.tables.write import Output
+from ndcg_spark.version import __version__
+
+MEASURES = ("nDCG@10", "RR", "AP", "P@1", "binG@10")
+TABLES = ("click_patterns", "daily_state", "click_summary", "arm_differences", "unit_summary")
+
+
+@dataclasses.dataclass(frozen=True)
+class ClickDay:
+    """What the job found about the last of its days."""
+
+    engine: str
+    date: str
+    counts: dict[str, int]
+    summary: list[dict[str, Any]]
+    differences: list[dict[str, Any]]
+    units: dict[str, list[dict[str, Any]]]
+    trend: list[dict[str, Any]]
+    broken: list[str]
+    tables: dict[str, str]
+
+
+@contextlib.contextmanager
+def opened(job: LogJob) -> Iterator[tuple[Engine, DataFrame, Shape]]:
+    """The session, and the impressions of the job's days in our form.
+
+    Raises:
+        InputError: for a log that cannot be read, lacks columns, or holds none of the days.
+    """
+    segments = combined(job.segments) if isinstance(job, ClicksJob) else []
+    shape = Shape(job.column_names, job.gains, tuple(segments), job.buckets, job.timezone)
+    assert job.impressions is not None  # LogJob
+    engine = session.open_engine(job.engine, job.master, job.remote, job.settings)
+    try:
+        log = read_table(
+            engine.spark, "impressions", job.impressions, glob=job.glob, local=engine.local_files
+        )
+        if isinstance(job, ClicksJob) and job.deduplicate:
+            log = _once(log, shape)
+        yield engine, impressions(log, shape).where(F.col("event_date").isin(job.dates)), shape
+    except Exception as problem:
+        raise translate(problem, "impressions") from problem.__cause__
+    finally:
+        engine.stop()
+
+
+def clicks(job: ClicksJob) -> ClickDay:
+    """Evaluate the job's days one after another, each replacing its own partition.
+
+    Raises:
+        UsageError: for a wrong option, or a date in the future.
+        InputError: for input that is refused; the day's old partition stays.
+    """
+    measures = parse_measures(job.measure or list(MEASURES))
+    rules = [Rule.parse(text) for text in job.fail_if]
+    names = [str(measure) for measure in measures]
+    for rule in rules:
+        if str(parse_measures(rule.measure)[0]) not in names:
+            raise UsageError(
+                f"--fail-if {rule.text!r}: {rule.measure} is not among {', '.join(names)}"
+            )
+    today = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=1)
+    if job.dates[-1] > str(today):
+        raise UsageError(f"--date {job.dates[-1]} lies in the future")
+    if rules and not job.out:
+        raise UsageError("--fail-if looks back at earlier days in --out DIR")
+    with opened(job) as (engine, log, shape):
+        found: ClickDay | None = None
+        for date in job.dates:
+            found = _day(job, engine, log.where(F.col("event_date") == date), shape, measures, date)
+        assert found is not None
+        trend = _trend(job, engine, measures, rules) if job.out else []
+        broken = [text for row in trend for text in row.pop("broken")]
+        return dataclasses.replace(found, trend=trend, broken=broken)
+
+
+def _day(
+    job: ClicksJob,
+    engine: Engine,
+    log: DataFrame,
+    shape: Shape,
+    measures: Sequence[Measure],
+    date: str,
+) -> ClickDay:
+    with contextlib.ExitStack() as stack:
+        if job.out:
+            output = Output(job.out, {"event_date": date}, [job.impressions or ""])
+            stack.enter_context(output.writing())
+        else:
+            output = Output(stack.enter_context(_scratch()), {"event_date": date})
+        extra = [f"{unit}_id" for unit in job.units]
+        made = click_patterns(observed(log, shape, extra), shape, extra)
+        patterns = _staged(
+            engine, output, "all_patterns" if extra else "click_patterns", date, made
+        )
+        counts = _counts(patterns, job, date)
+        whole = patterns
+        if extra:
+            kept = [c for c in patterns.columns if c not in (*extra, "n", "n_not_shown")]
+            summed = patterns.groupBy(*kept).agg(
+                F.sum("n").alias("n"), F.sum("n_not_shown").alias("n_not_shown")
+            )
+            patterns = _staged(engine, output, "click_patterns", date, summed)
+        state = daily_state(patterns, measures, shape.gains, job.segments, job.no_click)
+        state = _staged(engine, output, "daily_state", date, state)
+        summary = _rows(click_summary(state, job.buckets, job.min_group))
+        differences = (
+            _rows(arm_differences(state, job.baseline, job.buckets, job.min_group))
+            if job.baseline
+            else []
+        )
+        units = {
+            unit: _rows(
+                unit_summary(
+                    unit_state(
+                        whole, measures, shape.gains, f"{unit}_id", job.segments, job.no_click
+                    )
+                )
+            )
+            for unit in job.units
+        }
+        tables = {}
+        if job.out:
+            tables = _publish(job, engine, output, date, counts, summary, differences, units)
+        return ClickDay(engine.name, date, counts, summary, differences, units, [], [], tables)
+
+
+def _publish(
+    job: ClicksJob,
+    engine: Engine,
+    output: Output,
+    date: str,
+    counts: dict[str, int],
+    summary: list[dict[str, Any]],
+    differences: list[dict[str, Any]],
+    units: dict[str, list[dict[str, Any]]],
+) -> dict[str, str]:
+    by_unit = [{"unit": unit, **row} for unit, rows in units.items() for row in rows]
+    small = {
+        "click_summary": (summary, SUMMARY),
+        "arm_differences": (differences, DIFFERENCES),
+        "unit_summary": (by_unit, f"unit string, {UNITS}"),
+    }
+    wanted = ["click_patterns", "daily_state"]
+    for name, (rows, schema) in small.items():
+        if rows:
+            table = engine.spark.createDataFrame([tuple(row.values()) for row in rows], schema)
+            table.coalesce(1).write.mode("error").parquet(output.staged(name))
+            wanted.append(name)
+    manifest = {
+        "job": "clicks",
+        "version": __version__,
+        "engine": engine.name,
+        "event_date": date,
+        "run_ts": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "input": redacted(job.impressions or ""),
+        "measures": list(dict.fromkeys(row["measure"] for row in summary)),
+        "gains": job.gains.values,
+        "events": job.gains.events,
+        "dwell": job.gains.dwell,
+        "segments": job.segments,
+        "buckets": job.buckets,
+        "no_click": job.no_click,
+        "counts": counts,
+    }
+    output.write_json("click_manifest", "_manifest.json", manifest)
+    output.publish([*wanted, "click_manifest"])
+    return {name: output.published(name) for name in [*wanted, "click_manifest"]}
+
+
+def _staged(engine: Engine, output: Output, name: str, date: str, table: DataFrame) -> DataFrame:
+    """The table, written beside its place; the day stands in its directory's name only."""
+    rest = table.drop("event_date")
+    rest.write.mode("error").parquet(output.staged(name))
+    written = engine.spark.read.schema(rest.schema).parquet(output.staged(name))
+    return written.withColumn("event_date", F.lit(date))
+
+
+@contextlib.contextmanager
+def _scratch() -> Iterator[str]:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as place:
+        yield place
+
+
+def _rows(table: DataFrame) -> list[dict[str, Any]]:
+    keys = [k for k in ("segment", "measure", "arm", "candidate") if k in table.columns]
+    return [row.asDict() for row in table.orderBy(*keys).collect()]
+
+
+def _counts(patterns: DataFrame, job: ClicksJob, date: str) -> dict[str, int]:
+    """Impressions by what became of them; an empty day is refused.
+
+    Raises:
+        InputError: E103 for a day without an impression that can be evaluated.
+    """
+    rows = (
+        patterns.groupBy("problem", "is_bot")
+        .agg(F.sum("n").alias("n"), F.sum("n_not_shown").alias("n_not_shown"))
+        .collect()
+    )
+    counts = {"impressions": 0, "bots": 0, "clicks_not_shown": 0}
+    counts |= dict.fromkeys(("bad_lengths", "bad_values", "bad_positions", "empty"), 0)
+    for row in rows:
+        counts["clicks_not_shown"] += int(row["n_not_shown"])
+        counts[row["problem"] or ("bots" if row["is_bot"] else "impressions")] += int(row["n"])
+    if not counts["impressions"]:
+        found = ", ".join(f"{name} {n}" for name, n in counts.items() if n) or "no row"
+        raise InputError(
+            "E103", f"no impression of {date} can be evaluated in {job.impressions}: {found}"
+        )
+    return counts
+
+
+def _once(log: DataFrame, shape: Shape) -> DataFrame:
+    """Each impression_id once: of several rows the smallest, so that chance has no say."""
+    names = {name.casefold(): name for name in log.columns}
+    key = names.get(shape.own("impression_id").casefold())
+    if key is None:
+        raise InputError("E110", "impressions: --deduplicate needs the column impression_id")
+    rest = [name for name in log.columns if name != key]
+    smallest = F.min(F.struct(*[F.col(f"`{name}`") for name in rest])).alias("_row")
+    kept = log.groupBy(F.col(f"`{key}`")).agg(smallest)
+    return kept.select(F.col(f"`{key}`"), *[F.col(f"_row.`{n}`").alias(n) for n in rest])
+
+
+def _trend(
+    job: ClicksJob, engine: Engine, measures: Sequence[Measure], rules: Sequence[Rule]
+) -> list[dict[str, Any]]:
+    """The last day against the days of the window before it, from the stored state alone."""
+    assert job.out is not None
+    last = datetime.date.fromisoformat(job.dates[-1])
+    window = [str(last - datetime.timedelta(days=n)) for n in range(1, job.window + 1)]
+    system, root = filesystem(job.out)
+    prefix = job.out.rstrip("/") if "://" in job.out else root
+    state = f"{prefix}/daily_state"
+    stored = [
+        date
+        for date in window
+        if system.get_file_info(f"{root}/daily_state/event_date={date}").type
+        == pafs.FileType.Directory
+    ]
+
+    def summary(dates: Sequence[str]) -> dict[tuple[str, str, str], dict[str, Any]]:
+        places = [f"{state}/event_date={date}" for date in dates]
+        table = engine.spark.read.parquet(*places).withColumn("event_date", F.lit("window"))
+        rows = _rows(click_summary(table, job.buckets, job.min_group))
+        return {(row["segment"], row["measure"], row["arm"]): row for row in rows}
+
+    if not stored:
+        return []
+    now, before = summary([job.dates[-1]]), summary(stored)
+    rows = []
+    for key, row in now.items():
+        old = before.get(key)
+        if old is None or old["mean"] is None or row["mean"] is None:
+            continue
+        se = (row["se"] ** 2 + old["se"] ** 2) ** 0.5 if row["se"] and old["se"] else None
+        change = row["mean"] - old["mean"]
+        broken = [
+            f"{key[1]} ({key[0]}, arm {key[2]}): {old['mean']:.6f} over {len(stored)} days, now "
+            f"{row['mean']:.6f}; {rule.text}"
+            for rule in rules
+            if str(parse_measures(rule.measure)[0]) == key[1]
+            and key[0] == "all"
+            and rule.broken(old["mean"], row["mean"])
+        ]
+        rows.append(
+            {
+                "segment": key[0],
+                "measure": key[1],
+                "arm": key[2],
+                "days": len(stored),
+                "before": old["mean"],
+                "now": row["mean"],
+                "change": change,
+                "ci_low": None if se is None else change - 1.96 * se,
+                "ci_high": None if se is None else change + 1.96 * se,
+                "broken": broken,
+            }
+        )
+    return rows
