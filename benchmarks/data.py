@@ -44,7 +44,7 @@ def make_lists(place: Path, lists: Lists, seed: int = 1) -> Path:
     Documents of a query are numbered; a run retrieves a contiguous range of a shuffled numbering,
     so that no document comes twice. Scores are quantized: one list in some has ties.
     """
-    if (place / "done").exists():
+    if (place / "_done").exists():
         return place
     for table in ("runs", "qrels"):
         (place / table).mkdir(parents=True, exist_ok=True)
@@ -56,13 +56,13 @@ def make_lists(place: Path, lists: Lists, seed: int = 1) -> Path:
         for number, run in enumerate(lists.runs):
             _write(place / "runs" / f"{run}-{name}", _run(lists, queries, run, number, rng))
         _write(place / "qrels" / name, _qrels(lists, queries, rng))
-    (place / "done").touch()
+    (place / "_done").touch()
     return place
 
 
 def make_impressions(place: Path, rows: int, seed: int = 1) -> Path:
     """Write impressions of ten results with clicks, one day, two arms; a made one is kept."""
-    if (place / "done").exists():
+    if (place / "_done").exists():
         return place
     place.mkdir(parents=True, exist_ok=True)
     size, per_file = 10, 1_000_000
@@ -91,7 +91,7 @@ def make_impressions(place: Path, rows: int, seed: int = 1) -> Path:
             }
         )
         _write(place / f"part-{start // per_file:05d}.parquet", table)
-    (place / "done").touch()
+    (place / "_done").touch()
     return place
 
 

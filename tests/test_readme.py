@@ -23,7 +23,7 @@ def test_the_readme_starts_with_the_two_commands():
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    for name in ("qrels", "runs"):
+    for name in ("qrels", "runs", "impressions"):
         shutil.copy(Path(sample.__file__).parent / f"{name}.parquet", tmp_path)
     (tmp_path / "qrels.txt").write_text("301 0 d1 1\n301 0 d2 0\n")
     (tmp_path / "bm25.txt").write_text("301 Q0 d2 1 2.5 bm25\n301 Q0 d1 2 1.5 bm25\n")

@@ -47,5 +47,40 @@ def main() -> None:
         pq.write_table(pa.table(table), HERE / f"{name}.parquet", compression="zstd")
 
 
+def make_log() -> None:
+    """Two days of 1,500 impressions of five results, arms A and B; B puts the wanted result higher."""
+    rng = np.random.default_rng(2026)
+    fields = ("doc_id", "rank", "clicks", "dwell_s")
+    rows = []
+    for day in ("2026-11-28", "2026-11-29"):
+        for number in range(1_500):
+            arm = "AB"[int(rng.integers(2))]
+            worth = rng.beta(1, 2, 5)
+            order = np.argsort(-(worth + rng.normal(0, 0.5 if arm == "A" else 0.2, 5)))
+            clicked = rng.random(5) < 0.7 * worth[order] / np.arange(1, 6)
+            dwell = [
+                float(d) if c else None
+                for c, d in zip(clicked, rng.integers(1, 90, 5), strict=True)
+            ]
+            query = int(rng.integers(40))
+            items = [
+                (f"p{query}-{d}", r, int(c), s)
+                for r, (d, c, s) in enumerate(zip(order, clicked, dwell, strict=True), 1)
+            ]
+            rows.append(
+                {
+                    "impression_id": f"{day}-{number}",
+                    "event_date": day,
+                    "query_id": f"q{query:03d}",
+                    "user_id": f"u{rng.integers(600)}",
+                    "arm": arm,
+                    "country": str(rng.choice(["DE", "FR", "US"])),
+                    "results": [dict(zip(fields, item, strict=True)) for item in items],
+                }
+            )
+    pq.write_table(pa.Table.from_pylist(rows), HERE / "impressions.parquet", compression="zstd")
+
+
 if __name__ == "__main__":
     main()
+    make_log()

@@ -39,9 +39,11 @@ class Shape:
         return self.columns.get(name, name)
 
 
-def impressions(log: DataFrame, shape: Shape) -> DataFrame:
+def impressions(log: DataFrame, shape: Shape, days: Sequence[str] = ()) -> DataFrame:
     """IMPRESSIONS(event_date, arm, is_bot, bucket, query_id, user_id, <segments>, ranks, doc_ids,
     <events>, dwell, n_not_shown).
+
+    days: only these, as 2026-11-29
 
     `bucket` is a hash of the user (of the impression where there is none), the same on every
     engine, so that a user is in one bucket on all days. Ids come as text; a missing arm is `all`.
@@ -53,6 +55,9 @@ def impressions(log: DataFrame, shape: Shape) -> DataFrame:
     names = {name.casefold(): name for name in log.columns}
     _check_columns(log, shape, names)
     kind = _kind(log, shape, names)
+    date = _date(log, shape, names)
+    if days:
+        log = log.where(date.isin([F.lit(day).cast(_date_type(log, shape, names)) for day in days]))
     if kind == "long":
         log = _gathered(log, shape, names)
     items = _items(log, shape, kind, names)
@@ -65,7 +70,8 @@ def impressions(log: DataFrame, shape: Shape) -> DataFrame:
     user = F.coalesce(text("user_id"), text("impression_id"), F.lit(""))
     bot = _column(shape.own("is_bot"), names)
     return log.select(
-        _date(log, shape, names).alias("event_date"),
+        # a day is made into text for every row only where it is not known beforehand
+        (F.lit(days[0]) if len(days) == 1 else date.cast("string")).alias("event_date"),
         text("arm", ALL_ARMS),
         (F.lit(False) if bot is None else F.coalesce(bot.cast("boolean"), F.lit(False))).alias(
             "is_bot"
@@ -219,10 +225,10 @@ def _gathered(log: DataFrame, shape: Shape, names: Mapping[str, str]) -> DataFra
 
 
 def _date(log: DataFrame, shape: Shape, names: Mapping[str, str]) -> Column:
-    """The day of the event as text, in the time zone that was asked for."""
+    """The day of the event in the time zone that was asked for; text (ISO) stays text."""
     day = _column(shape.own("event_date"), names)
     if day is not None:
-        return day.cast("date").cast("string")
+        return day if _date_type(log, shape, names) == "string" else day.cast("date")
     column = _column(shape.own("event_ts"), names)
     assert column is not None  # _check_columns
     kind = log.schema[names[shape.own("event_ts").casefold()]].dataType
@@ -233,8 +239,14 @@ def _date(log: DataFrame, shape: Shape, names: Mapping[str, str]) -> Column:
             "day cannot be told safely. Cast it, or map event_date",
         )
     if shape.timezone == "UTC":
-        return column.cast("date").cast("string")
-    return F.from_utc_timestamp(column, shape.timezone).cast("date").cast("string")
+        return column.cast("date")
+    return F.from_utc_timestamp(column, shape.timezone).cast("date")
+
+
+def _date_type(log: DataFrame, shape: Shape, names: Mapping[str, str]) -> str:
+    own = names.get(shape.own("event_date").casefold())
+    is_text = own is not None and isinstance(log.schema[own].dataType, T.StringType)
+    return "string" if is_text else "date"
 
 
 def segment_texts(segments: Sequence[str]) -> Column:

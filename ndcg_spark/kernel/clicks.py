@@ -128,6 +128,8 @@ def _codes(counts: Sequence[Array], dwell: Array | None, gains: Gains) -> Ints:
         worths = np.array([0.0, *(worth for _, worth in gains.dwell)])
         by_dwell = worths[np.searchsorted(steps, dwell, side="right")]
         gain = np.where(np.isnan(dwell) | (gain == 0), gain, by_dwell)
+    if len(gains.values) == 2:  # plain clicks
+        return (gain > 0).astype(np.int64)
     codes: Ints = np.searchsorted(np.array(gains.values), gain)
     return codes
 

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks import bias, estimates
+from ndcg_spark.clicks.impressions import impressions as in_our_form
 from ndcg_spark.clicks.labels import PAPER, click_counts, click_qrels, shown_results
 from ndcg_spark.config import ClickBiasJob, ClickLabelsJob, pairs
 from ndcg_spark.errors import InputError, UsageError
@@ -42,7 +43,7 @@ def click_labels(job: ClickLabelsJob) -> dict[str, Any]:
         raise UsageError(f"bad --prior {job.prior!r}; write a,b with both above 0")
     output = Output(job.out, job.partitions, [job.impressions or ""])
     with opened(job) as (engine, log, shape), output.writing():
-        counts = click_counts(shown_results(log, shape))
+        counts = click_counts(shown_results(in_our_form(log, shape, job.dates), shape))
         days = job.days if job.per_days else 1
         qrels = click_qrels(counts, job.method, thresholds, days, (prior[0], prior[1]))
         place = output.staged("qrels")
@@ -67,6 +68,7 @@ def click_bias(job: ClickBiasJob) -> dict[str, Any]:
     """
     output = Output(job.out, job.partitions, [job.impressions or ""]) if job.out else None
     with opened(job) as (engine, log, shape):
+        log = in_our_form(log, shape, job.dates)
         shown = shown_results(log, shape)
         found = _propensities(job, engine, click_counts(shown))
         people = log.where(~F.col("is_bot")).groupBy("bucket").count().collect()

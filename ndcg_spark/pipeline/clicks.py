@@ -55,7 +55,7 @@ class ClickDay:
 
 @contextlib.contextmanager
 def opened(job: LogJob) -> Iterator[tuple[Engine, DataFrame, Shape]]:
-    """The session, and the impressions of the job's days in our form.
+    """The session, the log as it is stored, and how it is to be read.
 
     Raises:
         InputError: for a log that cannot be read, lacks columns, or holds none of the days.
@@ -70,7 +70,7 @@ def opened(job: LogJob) -> Iterator[tuple[Engine, DataFrame, Shape]]:
         )
         if isinstance(job, ClicksJob) and job.deduplicate:
             log = _once(log, shape)
-        yield engine, impressions(log, shape).where(F.col("event_date").isin(job.dates)), shape
+        yield engine, log, shape
     except Exception as problem:
         raise translate(problem, "impressions") from problem.__cause__
     finally:
@@ -100,7 +100,7 @@ def clicks(job: ClicksJob) -> ClickDay:
     with opened(job) as (engine, log, shape):
         found: ClickDay | None = None
         for date in job.dates:
-            found = _day(job, engine, log.where(F.col("event_date") == date), shape, measures, date)
+            found = _day(job, engine, impressions(log, shape, [date]), shape, measures, date)
         assert found is not None
         trend = _trend(job, engine, measures, rules) if job.out else []
         broken = [text for row in trend for text in row.pop("broken")]
