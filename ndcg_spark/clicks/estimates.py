@@ -77,8 +77,8 @@ def ips_difference(
 def sign_flips(points: Iterable[tuple[float, float]]) -> list[float]:
     """Where a curve of (eta, difference) crosses zero, between its points on a straight line.
 
-    >>> sign_flips([(0.5, -0.0367), (0.8, 0.0074)])
-    [0.7497...]
+    >>> sign_flips([(0.5, -0.1), (1.0, 0.1)])
+    [0.75]
     """
     ordered = sorted(points)
     found = []

@@ -46,7 +46,8 @@ def impressions(log: DataFrame, shape: Shape, days: Sequence[str] = ()) -> DataF
     days: only these, as 2026-11-29
 
     `bucket` is a hash of the user (of the impression where there is none), the same on every
-    engine, so that a user is in one bucket on all days. Ids come as text; a missing arm is `all`.
+    engine, so that a user is in one bucket on all days; `user_id` is a hash too. Other ids come as
+    text; a missing arm is `all`.
     A log with one row a result is gathered by impression_id: the only shape that is shuffled.
 
     Raises:
@@ -78,7 +79,9 @@ def impressions(log: DataFrame, shape: Shape, days: Sequence[str] = ()) -> DataF
         ),
         F.pmod(F.xxhash64(user), F.lit(shape.buckets)).cast("int").alias("bucket"),
         text("query_id"),
-        text("user_id"),
+        F.when(text("user_id").isNotNull(), F.xxhash64(text("user_id")).cast("string")).alias(
+            "user_id"
+        ),
         *[text(name, "null") for name in shape.segments],
         *items,
     )

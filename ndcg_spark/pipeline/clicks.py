@@ -8,11 +8,11 @@ import datetime
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from pyarrow import fs as pafs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark import session
+from ndcg_spark.clicks import derived
 from ndcg_spark.clicks.estimates import Rule
 from ndcg_spark.clicks.impressions import Shape, impressions
 from ndcg_spark.clicks.state import click_patterns, daily_state, observed, unit_state
@@ -28,8 +28,9 @@ from ndcg_spark.clicks.summary import (
 from ndcg_spark.config import ClicksJob, LogJob
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.measures import Measure, parse_measures
+from ndcg_spark.pipeline.click_trend import summary_rows, trend
 from ndcg_spark.session import Engine
-from ndcg_spark.tables.paths import filesystem, redacted
+from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.read import read_table, translate
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
@@ -61,6 +62,7 @@ def opened(job: LogJob) -> Iterator[tuple[Engine, DataFrame, Shape]]:
         InputError: for a log that cannot be read, lacks columns, or holds none of the days.
     """
     segments = combined(job.segments) if isinstance(job, ClicksJob) else []
+    segments = [name for name in segments if name != derived.FREQUENCY]
     shape = Shape(job.column_names, job.gains, tuple(segments), job.buckets, job.timezone)
     assert job.impressions is not None  # LogJob
     engine = session.open_engine(job.engine, job.master, job.remote, job.settings)
@@ -102,9 +104,9 @@ def clicks(job: ClicksJob) -> ClickDay:
         for date in job.dates:
             found = _day(job, engine, impressions(log, shape, [date]), shape, measures, date)
         assert found is not None
-        trend = _trend(job, engine, measures, rules) if job.out else []
-        broken = [text for row in trend for text in row.pop("broken")]
-        return dataclasses.replace(found, trend=trend, broken=broken)
+        rows = trend(job, engine, rules) if job.out else []
+        broken = [text for row in rows for text in row.pop("broken")]
+        return dataclasses.replace(found, trend=rows, broken=broken)
 
 
 def _day(
@@ -121,6 +123,7 @@ def _day(
             stack.enter_context(output.writing())
         else:
             output = Output(stack.enter_context(_scratch()), {"event_date": date})
+        log, shape = _derived(job, log, shape)
         extra = [f"{unit}_id" for unit in job.units]
         made = click_patterns(observed(log, shape, extra), shape, extra)
         patterns = _staged(
@@ -136,14 +139,14 @@ def _day(
             patterns = _staged(engine, output, "click_patterns", date, summed)
         state = daily_state(patterns, measures, shape.gains, job.segments, job.no_click)
         state = _staged(engine, output, "daily_state", date, state)
-        summary = _rows(click_summary(state, job.buckets, job.min_group))
+        summary = summary_rows(click_summary(state, job.buckets, job.min_group))
         differences = (
-            _rows(arm_differences(state, job.baseline, job.buckets, job.min_group))
+            summary_rows(arm_differences(state, job.baseline, job.buckets, job.min_group))
             if job.baseline
             else []
         )
         units = {
-            unit: _rows(
+            unit: summary_rows(
                 unit_summary(
                     unit_state(
                         whole, measures, shape.gains, f"{unit}_id", job.segments, job.no_click
@@ -156,6 +159,19 @@ def _day(
         if job.out:
             tables = _publish(job, engine, output, date, counts, summary, differences, units)
         return ClickDay(engine.name, date, counts, summary, differences, units, [], [], tables)
+
+
+def _derived(job: ClicksJob, log: DataFrame, shape: Shape) -> tuple[DataFrame, Shape]:
+    """The day with bots by rule, and with its queries' frequency if that is a segment."""
+    if job.bot_impressions is not None or job.bot_clicks is not None:
+        event = shape.gains.events[0][0]
+        log = derived.with_bots(log, job.bot_impressions, job.bot_clicks, event)
+    if derived.FREQUENCY in combined(job.segments):
+        rows = derived.frequency_histogram(log).collect()
+        bounds = derived.frequency_bounds([(row["count"], row["impressions"]) for row in rows])
+        log = derived.with_frequency(log, bounds)
+        shape = dataclasses.replace(shape, segments=(*shape.segments, derived.FREQUENCY))
+    return log, shape
 
 
 def _publish(
@@ -217,11 +233,6 @@ def _scratch() -> Iterator[str]:
         yield place
 
 
-def _rows(table: DataFrame) -> list[dict[str, Any]]:
-    keys = [k for k in ("segment", "measure", "arm", "candidate") if k in table.columns]
-    return [row.asDict() for row in table.orderBy(*keys).collect()]
-
-
 def _counts(patterns: DataFrame, job: ClicksJob, date: str) -> dict[str, int]:
     """Impressions by what became of them; an empty day is refused.
 
@@ -256,61 +267,3 @@ def _once(log: DataFrame, shape: Shape) -> DataFrame:
     smallest = F.min(F.struct(*[F.col(f"`{name}`") for name in rest])).alias("_row")
     kept = log.groupBy(F.col(f"`{key}`")).agg(smallest)
     return kept.select(F.col(f"`{key}`"), *[F.col(f"_row.`{n}`").alias(n) for n in rest])
-
-
-def _trend(
-    job: ClicksJob, engine: Engine, measures: Sequence[Measure], rules: Sequence[Rule]
-) -> list[dict[str, Any]]:
-    """The last day against the days of the window before it, from the stored state alone."""
-    assert job.out is not None
-    last = datetime.date.fromisoformat(job.dates[-1])
-    window = [str(last - datetime.timedelta(days=n)) for n in range(1, job.window + 1)]
-    system, root = filesystem(job.out)
-    prefix = job.out.rstrip("/") if "://" in job.out else root
-    state = f"{prefix}/daily_state"
-    stored = [
-        date
-        for date in window
-        if system.get_file_info(f"{root}/daily_state/event_date={date}").type
-        == pafs.FileType.Directory
-    ]
-
-    def summary(dates: Sequence[str]) -> dict[tuple[str, str, str], dict[str, Any]]:
-        places = [f"{state}/event_date={date}" for date in dates]
-        table = engine.spark.read.parquet(*places).withColumn("event_date", F.lit("window"))
-        rows = _rows(click_summary(table, job.buckets, job.min_group))
-        return {(row["segment"], row["measure"], row["arm"]): row for row in rows}
-
-    if not stored:
-        return []
-    now, before = summary([job.dates[-1]]), summary(stored)
-    rows = []
-    for key, row in now.items():
-        old = before.get(key)
-        if old is None or old["mean"] is None or row["mean"] is None:
-            continue
-        se = (row["se"] ** 2 + old["se"] ** 2) ** 0.5 if row["se"] and old["se"] else None
-        change = row["mean"] - old["mean"]
-        broken = [
-            f"{key[1]} ({key[0]}, arm {key[2]}): {old['mean']:.6f} over {len(stored)} days, now "
-            f"{row['mean']:.6f}; {rule.text}"
-            for rule in rules
-            if str(parse_measures(rule.measure)[0]) == key[1]
-            and key[0] == "all"
-            and rule.broken(old["mean"], row["mean"])
-        ]
-        rows.append(
-            {
-                "segment": key[0],
-                "measure": key[1],
-                "arm": key[2],
-                "days": len(stored),
-                "before": old["mean"],
-                "now": row["mean"],
-                "change": change,
-                "ci_low": None if se is None else change - 1.96 * se,
-                "ci_high": None if se is None else change + 1.96 * se,
-                "broken": broken,
-            }
-        )
-    return rows

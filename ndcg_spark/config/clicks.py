@@ -1,0 +1,125 @@
+"""What the jobs on click logs can be told."""
+
+from __future__ import annotations
+
+import datetime
+import zoneinfo
+from dataclasses import dataclass
+from typing import Literal
+
+from ndcg_spark.config.base import Job, option, pairs
+from ndcg_spark.errors import UsageError, unknown
+from ndcg_spark.kernel.clicks import Gains
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogJob(Job):
+    """What every job on a click log can be told."""
+
+    impressions: str | None = option(None, "the log: a Parquet path or table:NAME")
+    date: str | None = option(None, "the day to evaluate, 2026-11-29")
+    days: int = option(1, "how many days, the last being --date", "--lookback")
+    events: list[str] = option([], "an event column and its gain, clicks=1 (default), booking=5")
+    dwell: list[str] = option([], "seconds and gain of a click, 10=0.5, 30=1; shorter ones are 0")
+    columns: list[str] = option([], "column names, impressions.arm=variant; also rank, doc_id, …")
+    timezone: str = option("UTC", "whose midnight separates the days of event_ts")
+    buckets: int = option(1000, "buckets of users: the same in all tables that are to be added")
+    glob: bool = option(False, "expand glob characters in the input paths")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.impressions or not self.date:
+            raise UsageError("give --impressions SRC and --date YYYY-MM-DD")
+        if self.days < 1 or self.buckets < 1:
+            raise UsageError("--days and --buckets must be at least 1")
+        try:
+            zoneinfo.ZoneInfo(self.timezone)
+            self.dates  # noqa: B018 - refuses a date that is none
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError) as problem:
+            raise UsageError(f"bad --timezone or --date: {problem}") from None
+
+    @property
+    def dates(self) -> list[str]:
+        """The days, ascending, as text."""
+        last = datetime.date.fromisoformat(self.date or "")
+        return [str(last - datetime.timedelta(days=n)) for n in reversed(range(self.days))]
+
+    @property
+    def gains(self) -> Gains:
+        events = [(name, _float("events", g)) for name, g in pairs("events", self.events).items()]
+        dwell = [
+            (_float("dwell", seconds), _float("dwell", gain))
+            for seconds, gain in pairs("dwell", self.dwell).items()
+        ]
+        return Gains(tuple(events) or (("clicks", 1.0),), tuple(sorted(dwell)))
+
+    @property
+    def column_names(self) -> dict[str, str]:
+        return {
+            name.removeprefix("impressions."): column
+            for name, column in pairs("columns", self.columns).items()
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClicksJob(LogJob):
+    """A day of impressions to mergeable state: what `clicks` can be told."""
+
+    measure: list[str] = option(
+        [], "measures of the displayed list (default nDCG@10, RR, AP, P@1, binG@10)", "-m"
+    )
+    segments: list[str] = option(
+        [], "columns and combinations, country, country|device; frequency: head, torso, tail"
+    )
+    baseline: str | None = option(None, "the arm that the others are compared with")
+    no_click: Literal["skip", "zero"] = option(
+        "skip", "an impression without a click: undefined and counted, or 0"
+    )
+    bot_impressions: int | None = option(None, "a user with more impressions in a day is a bot")
+    bot_clicks: int | None = option(
+        None, "a user with more clicked impressions in a day, and these on 90 percent, is a bot"
+    )
+    units: list[str] = option([], "means per query or user too: query, user")
+    deduplicate: bool = option(False, "the log repeats impressions: count each id once (a shuffle)")
+    min_group: int = option(100, "groups with fewer impressions are counted only")
+    window: int = option(7, "days before the date that the trend and --fail-if look back")
+    fail_if: list[str] = option([], "exit 4 if so, as in 'nDCG@10 drop > 0.01'; repeatable")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for unit in self.units:
+            if unit not in ("query", "user"):
+                raise unknown("unit", unit, ("query", "user"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClickLabelsJob(LogJob):
+    """Judgements from clicks: what `click-labels` can be told."""
+
+    method: Literal["counts", "ctr", "coec", "dwell"] = option("counts", "how clicks become labels")
+    thresholds: list[str] = option([], "clicks=grade (default 100=1, 1001=2)")
+    per_days: bool = option(False, "thresholds are clicks a day")
+    prior: str = option("5,95", "Beta prior of click rates for ctr: a,b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClickBiasJob(LogJob):
+    """Propensities and estimates that they correct: what `click-bias` can be told."""
+
+    method: Literal["adjacent_chain", "pivot", "randomized", "naive", "power_law", "em"] = option(
+        "adjacent_chain", "how propensities are estimated"
+    )
+    eta: float = option(1.0, "exponent of the power law")
+    depth: int = option(10, "ranks that get a propensity")
+    iterations: int = option(50, "iterations of em")
+    candidate: str | None = option(None, "a run that is judged by the log's clicks: path or table")
+    utility: Literal["dcg", "rr", "recall"] = option("dcg", "what a click is worth at its rank")
+    cutoff: int | None = option(None, "deepest rank that counts")
+    clip: float = option(0.0, "propensities below this count as this")
+
+
+def _float(what: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--{what}: {text!r} is no number") from None

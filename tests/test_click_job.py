@@ -1,0 +1,137 @@
+"""The nightly job on a stored log: days, alerts, refusals, bots and segments."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.test_clicks import DAY, log
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """A log of two days as a Parquet directory."""
+    place = tmp_path_factory.mktemp("log")
+    for number, date in enumerate(("2026-11-28", DAY)):
+        rows = [(r[0], date, *r[2:]) for r in log(seed=number, n=400)]
+        fields = ("doc_id", "rank", "clicks", "dwell_s")
+        table = pa.table(
+            {
+                **{
+                    name: [r[i] for r in rows]
+                    for i, name in enumerate(
+                        ("impression_id", "event_date", "query_id", "user_id", "arm")
+                    )
+                },
+                "results": [[dict(zip(fields, item, strict=True)) for item in r[5]] for r in rows],
+            }
+        )
+        pq.write_table(table, place / f"{date}.parquet")
+    return place
+
+
+def test_the_nightly_job(stored, run_cli, tmp_path):
+    command = [
+        "clicks", "--impressions", stored, "--date", DAY, "--days", "2", "--out", tmp_path / "out",
+        "--baseline", "A", "--units", "query", "--format", "json",
+    ]  # fmt: skip
+    code, out, err = run_cli(*command)
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["counts"]["impressions"] == 400
+    assert {row["days"] for row in found["trend"]} == {1}
+    assert len(found["differences"]) == 10  # five measures, all and all+bots
+    assert {
+        row["unit"] for row in pq.read_table(tmp_path / "out" / "unit_summary").to_pylist()
+    } == {"query"}
+    state = pq.read_table(tmp_path / "out" / "daily_state").to_pylist()
+    assert {str(row["event_date"]) for row in state} == {"2026-11-28", DAY}
+    before = (tmp_path / "out" / "daily_state" / "event_date=2026-11-28").stat().st_mtime_ns
+    code, again, err = run_cli(*[*command[:5], *command[7:]])  # the last day only
+    assert code == 0, err
+    assert json.loads(again)["summary"] == found["summary"]
+    after = (tmp_path / "out" / "daily_state" / "event_date=2026-11-28").stat().st_mtime_ns
+    assert after == before
+    again = pq.read_table(tmp_path / "out" / "daily_state").to_pylist()
+    assert sorted(map(str, again)) == sorted(map(str, state))
+
+
+def test_alerts(stored, run_cli, tmp_path):
+    command = ["clicks", "--impressions", stored, "--date", DAY, "--out", tmp_path / "out"]
+    assert run_cli(*command, "--days", "2")[0] == 0
+    code, _, err = run_cli(*command, "--fail-if", "RR drop > 0.9", "--fail-if", "RR rise > 90%")
+    assert code == 0, err
+    rises = run_cli(*command, "--fail-if", "RR rise > 0.0")[0]
+    drops = run_cli(*command, "--fail-if", "RR drop > 0.0")[0]
+    assert 4 in (rises, drops)  # two arms: one may rise, one drop
+    assert {rises, drops} <= {0, 4}
+    code, _, err = run_cli(*command, "--fail-if", "RR falls")
+    assert code == 2
+    assert "nDCG@10 drop > 0.01" in err
+    assert run_cli(*command, "--fail-if", "nDCG@5 drop > 0.1")[0] == 2
+
+
+def test_a_day_that_is_empty_or_to_come_leaves_everything(stored, run_cli, tmp_path):
+    out = tmp_path / "out"
+    assert run_cli("clicks", "--impressions", stored, "--date", DAY, "--out", out)[0] == 0
+    files = sorted(out.rglob("*.parquet"))
+    code, _, err = run_cli("clicks", "--impressions", stored, "--date", "2026-11-01", "--out", out)
+    assert code == 3
+    assert "E103" in err
+    code, _, err = run_cli("clicks", "--impressions", stored, "--date", "2999-01-01", "--out", out)
+    assert code == 2
+    assert "future" in err
+    assert run_cli("clicks", "--impressions", stored, "--date", "yesterday")[0] == 2
+    assert sorted(out.rglob("*.parquet")) == files
+
+
+def test_repeated_impressions_count_once_if_asked(stored, run_cli, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / "log").mkdir(exist_ok=True)
+        table = pq.read_table(stored / f"{DAY}.parquet")
+        pq.write_table(table, tmp_path / "log" / f"{name}.parquet")
+    command = ["clicks", "--impressions", tmp_path / "log", "--date", DAY, "--format", "json"]
+    code, out, err = run_cli(*command, "--deduplicate")
+    assert code == 0, err
+    assert json.loads(out)["counts"]["impressions"] == 400
+    assert json.loads(run_cli(*command)[1])["counts"]["impressions"] == 800
+
+
+def test_bots_by_rule_and_frequent_queries(stored, run_cli):
+    command = [
+        "clicks",
+        "--impressions",
+        stored,
+        "--date",
+        DAY,
+        "--format",
+        "json",
+        "--min-group",
+        "1",
+    ]
+    rows = log(seed=1, n=400)
+    users = [r[3] for r in rows]
+    busy = sum(users.count(u) > 8 for u in users)
+    assert 0 < busy < 400
+    found = json.loads(run_cli(*command, "--bot-impressions", "8")[1])
+    assert found["counts"]["bots"] == busy
+    n = {
+        r["segment"]: r["n_impressions"]
+        for r in found["summary"]
+        if r["measure"] == "RR" and r["arm"] == "A"
+    }
+    assert n["all"] < n["all+bots"]
+    clicks = run_cli(*command, "--bot-clicks", "1")
+    assert clicks[0] == 0, clicks[2]
+    code, out, err = run_cli(*command, "--segments", "frequency")
+    assert code == 0, err
+    n = {}
+    for row in json.loads(out)["summary"]:
+        if row["measure"] == "RR":
+            n[row["segment"]] = n.get(row["segment"], 0) + row["n_impressions"]
+    parts = [n.get(f"frequency={name}", 0) for name in ("head", "torso", "tail")]
+    assert sum(parts) == n["all"] == 400
+    assert parts[0] >= 200
