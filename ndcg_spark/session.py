@@ -20,10 +20,8 @@ SETTINGS = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     # queries are gathered one after another from sorted rows, not all at once in a hash table
     "spark.sql.execution.useObjectHashAggregateExec": "false",
-    # a row is a query with all its documents: bound what one Arrow batch holds (Spark 3.5 knows
-    # the number of rows only)
+    # a row may be a query with all its documents: bound what one Arrow batch holds
     "spark.sql.execution.arrow.maxBytesPerBatch": str(32 * 2**20),
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
 }
 # what it prefers where no cluster's spark-defaults.conf decides
 LOCAL = {

@@ -75,6 +75,33 @@ def test_pieces_of_any_size_give_the_same_bits(monkeypatch, entries):
     assert (len(sizes) == 1) == (entries == 10_000)
 
 
+def rows(qrels, run, names=("run",)):
+    """ROWS of one run: the documents of a query one after another."""
+    flat = []
+    for query in lists(qrels, run, names).to_pylist():
+        for doc in query["docs"]:
+            given = query["names"] if doc["run_id"] is None else None
+            flat.append({"query_id": query["query_id"], **doc, "names": given})
+    schema = pa.schema([("query_id", pa.string()), *ROW, ("names", pa.list_(pa.string()))])
+    return pa.RecordBatch.from_pylist(flat, schema)
+
+
+@pytest.mark.parametrize("entries", [1, 10, 10_000])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_rows_in_batches_of_any_size_give_the_same_bits(monkeypatch, entries, size):
+    monkeypatch.setattr(ragged, "ENTRIES", entries)
+    qrels, run = collection(4, queries=12)
+    run = [r for r in run if r[0] != "q3"]
+    flat = rows(qrels, run)
+    cut = [flat.slice(i, size) for i in range(0, flat.num_rows, size)]
+    assert scored([flat.slice(0, 0), *cut]) == values(qrels, run, MEASURES)
+    assert scored([]) == {}
+    unjudged = rows([], run).to_pylist()
+    batch = pa.RecordBatch.from_pylist(unjudged, flat.schema)
+    found = scored([batch], queries="run")
+    assert {v for (_, m), v in found.items() if m == "RR"} == {0.0}
+
+
 @pytest.mark.parametrize("bits", [0, 1, 6])
 def test_hashes_that_meet_change_nothing(monkeypatch, bits):
     """With almost all hashes equal, documents are told apart by a dictionary instead."""

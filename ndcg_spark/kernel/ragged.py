@@ -80,6 +80,59 @@ def ranges(starts: Ints, sizes: Ints) -> Ints:
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + sizes, sizes)
 
 
+def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """LISTS out of ROWS (plan/lists.py): whole queries, some hundred thousand documents at a time.
+
+    Holds back the rows of the last query, which may go on in the next batch.
+    """
+    held: list[pa.RecordBatch] = []
+    rows = cut = 0  # rows held, and where the last query of them begins
+    last = None
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        queries = batch.column("query_id")
+        end = queries[batch.num_rows - 1]
+        if end.is_valid and (last is None or end != last):
+            cut = rows + pc.index(queries, end).as_py()
+        held.append(batch)
+        rows, last = rows + batch.num_rows, end
+        if rows >= ENTRIES and cut:
+            whole = _joined(held)
+            yield _listed(whole.slice(0, cut))
+            held, rows, cut = [whole.slice(cut)], rows - cut, 0
+    if held:
+        yield _listed(_joined(held))
+
+
+def _listed(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of whole queries, one after another, as a row a query."""
+    queries, n = rows.column("query_id"), rows.num_rows
+    new = np.ones(n, np.bool_)
+    changes = pc.not_equal(queries.slice(1), queries.slice(0, n - 1)).fill_null(True)
+    new[1:] = changes.to_numpy(zero_copy_only=False)
+    starts = np.flatnonzero(new)
+    kept = [name for name in rows.schema.names if name not in ("query_id", "names")]
+    docs = pa.StructArray.from_arrays([rows.column(name) for name in kept], names=kept)
+    known = rows.column("names")
+    given = np.flatnonzero(known.is_valid().to_numpy(zero_copy_only=False))
+    # without a judgement nothing can be missing: the runs that are here are enough
+    names = (
+        known.slice(given[0], 1).flatten()
+        if len(given)
+        else rows.column("run_id").unique().drop_null()
+    )
+    ends = pa.array([0, *[len(names)] * len(starts)], pa.int32())
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.ListArray.from_arrays(ends, names),  # the first row stands for all
+            queries.take(pa.array(starts)),
+            pa.ListArray.from_arrays(pa.array([*starts, n], pa.int32()), docs),
+        ],
+        names=["names", "query_id", "docs"],
+    )
+
+
 def pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The queries of LISTS in pieces of about ENTRIES documents: batches cut, or put together.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 from ndcg_spark.kernel.ids import Documents
 from ndcg_spark.kernel.lists import Lists
 from ndcg_spark.kernel.places import Places, order_keys, sorted_within
-from ndcg_spark.kernel.ragged import Ragged, offsets_of, pieces, ranges
+from ndcg_spark.kernel.ragged import Ragged, gathered, offsets_of, pieces, ranges
 from ndcg_spark.kernel.refuse import refuse, refuse_bad, refuse_ranks
 from ndcg_spark.measures import Batch, Measure, Policies, prepared, scores
 from ndcg_spark.measures.batch import Array, Ints, Mask
@@ -19,9 +20,17 @@ from ndcg_spark.measures.batch import Array, Ints, Mask
 def score_batches(
     batches: Iterator[pa.RecordBatch], measures: Sequence[Measure], policies: Policies
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of SCORES (see plan/score.py) for the rows of LISTS."""
-    for queries in pieces(batches):
+    """The rows of SCORES (plan/score.py) for ROWS or LISTS (plan/lists.py)."""
+    for queries in _queries(batches):
         yield _score_queries(queries, measures, policies)
+
+
+def _queries(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    first = next(batches, None)
+    if first is None:
+        return iter(())
+    every = itertools.chain((first,), batches)
+    return pieces(every) if "docs" in first.schema.names else gathered(every)
 
 
 def _score_queries(

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.errors import UsageError
 from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
 from ndcg_spark.measures.names import MeasureLike
-from ndcg_spark.plan.lists import query_lists
+from ndcg_spark.plan.lists import query_rows
 from ndcg_spark.plan.score import score
 from ndcg_spark.tables.contracts import QRELS, RANKED_RUNS, RUNS, Contract, conform, same_ids
 
@@ -95,7 +95,7 @@ def score_lists(
     """SCORES, one row for each run and query (plan.score), of conforming tables."""
     refuse_ties(measures, policies)
     deepest = deepest_cutoff(measures) if policies.prune else None
-    return score(query_lists(runs, qrels, policies, deepest), measures, policies)
+    return score(query_rows(runs, qrels, policies, deepest), measures, policies)
 
 
 def deepest_cutoff(measures: Sequence[Measure]) -> int:

@@ -1,4 +1,4 @@
-"""The rows of runs and qrels gathered into lists: one shuffle, and no sort of documents."""
+"""The rows of runs and qrels brought together by query: one shuffle, no window, no join."""
 
 from __future__ import annotations
 
@@ -11,19 +11,26 @@ from ndcg_spark.measures import Policies
 # session settings of ours, by which a plan may leave out what its input makes superfluous
 SORT = "spark.ndcg_spark.sort"  # false: the whole input fits in memory, gather without a sort
 SHUFFLE = "spark.ndcg_spark.shuffle"  # false: the tables are bucketed by query_id
+# true: rows sorted within partitions reach the Python function sorted. So it is on JVM Spark (the
+# default in a classic session); the embedded engine drops a sort that no operator asks for
+STREAM = "spark.ndcg_spark.stream"
 
 
-def query_lists(
+def query_rows(
     runs: DataFrame, qrels: DataFrame, policies: Policies, deepest: int | None = None
 ) -> DataFrame:
-    """LISTS(names, query_id, docs[(run_id, doc_id, place, relevance, gain?)]): one row a query.
+    """The documents of every query together, from runs and qrels; the kernel takes either form:
 
-    Rows without a run_id are its judgements. `place` is the score, or under ``order_by="rank"``
-    the rank. The documents are in no order: the kernel ranks them in memory, for a fraction of a
-    window's cost. `names` has the runs of all queries.
+    ROWS(query_id, run_id, doc_id, place, relevance, gain?, names): a row a document, those of a
+    query one after another. They stream: no engine holds a query's documents as objects.
+    LISTS(names, query_id, docs[(run_id, doc_id, place, relevance, gain?)]): gathered by an
+    aggregate, on engines that do not keep the order of rows, and where the settings above say so.
 
-    Runs and qrels go through one shuffle together, so that nothing has to be joined, and one sort
-    by query, after which no engine holds more than one query's documents at a time.
+    Rows without a run_id are judgements. `place` is the score, or under ``order_by="rank"`` the
+    rank; within a query the rows are in no order, since the kernel ranks them in memory for a
+    fraction of a window's cost. `names` (on judgements only) has the runs of all queries.
+
+    Runs and qrels go through one shuffle together, so that nothing has to be joined.
 
     deepest: with the policy `prune`, how far any measure looks; what lies deeper is dropped before
         the shuffle
@@ -39,20 +46,29 @@ def query_lists(
     if "gain" in qrels.columns:
         fields["gain"] = (_null(T.DoubleType()), F.col("gain"))
     names = runs.select(name).distinct().agg(F.sort_array(F.collect_list("run_id")).alias("names"))
+    names = F.broadcast(names)
     if policies.prune and deepest is not None:
         runs = _pruned(runs, policies, deepest)
     listed = runs.select("query_id", name, *[c.alias(f) for f, (c, _) in fields.items()])
     unnamed = F.lit(None).cast("string").alias("run_id")
     judged = qrels.select("query_id", unnamed, *[c.alias(f) for f, (_, c) in fields.items()])
+    shuffled, is_sorted = _wanted(runs, SHUFFLE), _wanted(runs, SORT)
+    if shuffled and is_sorted and _streams(runs):
+        listed = listed.withColumn("names", F.lit(None).cast("array<string>"))
+        judged = names.crossJoin(judged).select(*listed.columns)  # the one row first: see Engines
+        return _by_query(listed.unionByName(judged)).sortWithinPartitions("query_id")
     rows = listed.unionByName(judged)
-    if _wanted(rows, SHUFFLE):
-        partitions = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
-        rows = rows.repartition(partitions, "query_id")
-    if _wanted(rows, SORT):
+    if shuffled:
+        rows = _by_query(rows)
+    if is_sorted:
         rows = rows.sortWithinPartitions("query_id")
     docs = F.collect_list(F.struct("run_id", *fields)).alias("docs")
-    queries = rows.groupBy("query_id").agg(docs)
-    return F.broadcast(names).crossJoin(queries)  # the one row first: some engines hold the left
+    return names.crossJoin(rows.groupBy("query_id").agg(docs))
+
+
+def _by_query(rows: DataFrame) -> DataFrame:
+    partitions = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    return rows.repartition(partitions, "query_id")
 
 
 def _pruned(runs: DataFrame, policies: Policies, deepest: int) -> DataFrame:
@@ -72,6 +88,12 @@ def _pruned(runs: DataFrame, policies: Policies, deepest: int) -> DataFrame:
     )
     place = F.row_number().over(Window.partitionBy("query_id", "run_id").orderBy(*order))
     return runs.withColumn("place", place).where(F.col("place") <= deepest + 1).drop("place")
+
+
+def _streams(table: DataFrame) -> bool:
+    session = table.sparkSession
+    classic = "connect" not in type(session).__module__
+    return session.conf.get(STREAM, str(classic).lower()) == "true"
 
 
 def _wanted(table: DataFrame, setting: str) -> bool:
