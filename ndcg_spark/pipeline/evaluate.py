@@ -22,7 +22,7 @@ from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, 
 from ndcg_spark.plan.evaluate import conformed, long, runs_contract, score_lists
 from ndcg_spark.plan.lists import SHUFFLE, SORT
 from ndcg_spark.plan.summarize import SCHEMA, summarize_lists
-from ndcg_spark.session import Engine, memory
+from ndcg_spark.session import GATHERED, Engine, memory
 from ndcg_spark.tables import checks
 from ndcg_spark.tables.contracts import WEIGHTS, conform
 from ndcg_spark.tables.paths import parquet_rows, redacted
@@ -91,7 +91,8 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
                 stack.enter_context(output.writing())
             started = _now()
             if job.bucketed:
-                spark.conf.set(SHUFFLE, "false")
+                for key, value in {SHUFFLE: "false", **GATHERED}.items():
+                    spark.conf.set(key, value)
             if engine.embedded:
                 fits = _fits_in_memory([job.qrels, *job.runs])
                 engine.spark.conf.set(SORT, str(not fits).lower())
