@@ -15,7 +15,6 @@ from pyspark.sql import functions as F
 from ndcg_spark.errors import unknown
 from ndcg_spark.measures.batch import Array
 
-PROPENSITIES = "name string, rank int, propensity double, method string, n_pairs bigint"
 METHODS = ("naive", "randomized", "adjacent_chain", "pivot")
 UTILITIES = ("dcg", "rr", "recall")
 
@@ -53,7 +52,7 @@ def rank_ratios(counts: DataFrame, method: str) -> DataFrame:
             F.lit(1).alias("rank"), F.col("rank").alias("to_rank"), "rate", "to_rate", "n_pairs"
         )
     one = counts.select(
-        "query_id", "doc_id", F.col("rank").alias("rank"),
+        "query_id", "doc_id", "rank",
         F.col("n_impressions").alias("n"), F.col("n_clicks").alias("k"),
     )  # fmt: skip
     other = counts.select(
@@ -129,7 +128,7 @@ def weighted_clicks(
     A click at a shown rank weighs 1 / max(propensity, clip) and is worth lambda of its rank: the
     shown one, or with `new_ranks` the candidate's, 0 where the candidate lacks it (unsupported).
     lambda: dcg 1 / log2(1 + r), rr 1 / r, recall 1; 0 below the cut-off.
-    A click at a rank without propensity is refused by the job (bias.uncovered).
+    A click at a rank without propensity is refused by the job.
     """
     if utility not in UTILITIES:
         raise unknown("utility", utility, UTILITIES)

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.clicks.impressions import Shape
 from ndcg_spark.errors import UsageError, unknown
+from ndcg_spark.plan.intervals import beta_cdf
 
 METHODS = ("counts", "ctr", "coec", "dwell")
 PAPER = ((100, 1.0), (1001, 2.0))  # Wang et al. 2013: more than 1000 clicks, 100 to 1000, fewer
@@ -145,8 +146,6 @@ def beta_prior(
 
 def lower_bound(a: float, b: float, n: int, k: int, share: float = 0.05) -> float:
     """The posterior's lower bound of a click rate, Beta(a + k, b + n - k), by bisection."""
-    from ndcg_spark.plan.intervals import beta_cdf
-
     low, high = 0.0, 1.0
     while high - low > 1e-12:
         middle = (low + high) / 2

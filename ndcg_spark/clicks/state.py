@@ -9,10 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks.impressions import Shape, segment_texts
-from ndcg_spark.kernel.clicks import SUMS, Gains, measure_sums, patterns
+from ndcg_spark.kernel.clicks import LOW, SUMS, UNIT, Gains, measure_sums, patterns
 from ndcg_spark.measures import Measure
-
-STATE_KEYS = ("event_date", "segment", "arm", "bucket")
 
 
 def observed(impressions: DataFrame, shape: Shape, extra: Sequence[str] = ()) -> DataFrame:
@@ -68,13 +66,7 @@ def daily_state(
     count as 0). sum and sumsq are in doubles; their parts (…_high, …_low, whole numbers in units
     of 2^-20 and 2^-40) add up exactly and independent of the order.
     """
-    good = patterns.where(F.col("problem").isNull())
-    exploded = good.select(
-        "event_date", "arm", "bucket", "pattern", "n",
-        F.explode(segment_texts(segments)).alias("segment"),
-    )  # fmt: skip
-    rows = exploded.groupBy(*STATE_KEYS, "pattern").agg(F.sum("n").alias("n"))
-    return _summed(rows, measures, gains, STATE_KEYS, no_click)
+    return _summed(patterns, measures, gains, "bucket", segments, no_click)
 
 
 def unit_state(
@@ -89,30 +81,32 @@ def unit_state(
 
     patterns: with the unit's column (query_id, user_id) among the keys
     """
-    good = patterns.where(F.col("problem").isNull() & F.col(unit).isNotNull())
-    exploded = good.select(
-        "event_date", "arm", F.col(unit).alias("unit_id"), "pattern", "n",
-        F.explode(segment_texts(segments)).alias("segment"),
-    )  # fmt: skip
-    keys = ("event_date", "segment", "arm", "unit_id")
-    rows = exploded.groupBy(*keys, "pattern").agg(F.sum("n").alias("n"))
-    return _summed(rows, measures, gains, keys, no_click)
+    known = patterns.where(F.col(unit).isNotNull()).withColumn("unit_id", F.col(unit))
+    return _summed(known, measures, gains, "unit_id", segments, no_click)
 
 
 def _summed(
-    rows: DataFrame,
+    patterns: DataFrame,
     measures: Sequence[Measure],
     gains: Gains,
-    keys: Sequence[str],
+    part: str,
+    segments: Sequence[str],
     no_click: str,
 ) -> DataFrame:
+    """The measures' sums per day, segment, arm and `part` (a bucket of users, a query, a user)."""
+    keys = ("event_date", "segment", "arm", part)
+    exploded = patterns.where(F.col("problem").isNull()).select(
+        "event_date", "arm", part, "pattern", "n",
+        F.explode(segment_texts(segments)).alias("segment"),
+    )  # fmt: skip
+    rows = exploded.groupBy(*keys, "pattern").agg(F.sum("n").alias("n"))
     kinds = {f.name: f.dataType.simpleString() for f in rows.schema.fields}
     schema = ", ".join([*(f"{key} {kinds[key]}" for key in keys), "measure string"])
     kernel = functools.partial(
         measure_sums,
         gains=gains.values,
         measures=tuple(measures),
-        keys=tuple(keys),
+        keys=keys,
         no_click=no_click,
     )
     partial = rows.select(*keys, "pattern", "n").mapInArrow(
@@ -133,7 +127,7 @@ def merged_state(several: DataFrame, over: Sequence[str] = ("event_date",)) -> D
 def with_doubles(sums: DataFrame) -> DataFrame:
     """Sums as doubles beside their exact parts."""
     parts = {
-        name: (F.col(f"{name}_high") * F.lit(2.0**20) + F.col(f"{name}_low")) * F.lit(2.0**-40)
+        name: (F.col(f"{name}_high") * F.lit(2.0**LOW) + F.col(f"{name}_low")) * F.lit(2.0**-UNIT)
         for name in ("sum", "sumsq")
     }
     return sums.select("*", *[column.alias(name) for name, column in parts.items()])

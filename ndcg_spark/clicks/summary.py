@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks.state import merged_state
@@ -69,10 +69,10 @@ def unit_summary(state: DataFrame) -> DataFrame:
     """
     cells = merged_state(state)
     n = F.col("n") - F.col("n_undefined")
-    # whole units of 2^-40 of a unit's mean: such sums do not depend on the order of their terms
+    # whole units of 2^-30 of a unit's mean: such sums do not depend on the order of their terms
     mean, root = F.col("sum") / n, F.sqrt(n.cast("double"))
 
-    def exact(value: F.Column) -> F.Column:  # type: ignore[name-defined]
+    def exact(value: Column) -> Column:
         return F.sum(F.round(value * F.lit(2.0**30)).cast("decimal(38,0)")).cast("double")
 
     some = F.when(n > 0, F.lit(1)).otherwise(F.lit(None))

@@ -209,7 +209,6 @@ def measure_sums(
 
     The sums are whole numbers, so that they can be added in any order: days, half days, machines.
     """
-    names = pa.array([str(measure) for measure in measures])
     for batch in batches:
         if not batch.num_rows:
             continue
@@ -223,11 +222,11 @@ def measure_sums(
         code, n = code[order], n[order]
         sums = _sums(values, undefined & (no_click == "skip"), code, n, starts)
         chosen = pa.array(first[group[order][starts]])
-        for column, name in enumerate(names):
+        for column, measure in enumerate(measures):
             yield pa.RecordBatch.from_arrays(
                 [
                     *[batch.column(key).take(chosen) for key in keys],
-                    pa.array([name.as_py()] * len(starts)),
+                    pa.array([str(measure)] * len(starts)),
                     *[pa.array(sums[part][column]) for part in SUMS],
                 ],
                 names=[*keys, "measure", *SUMS],
@@ -263,8 +262,3 @@ def _groups(columns: Sequence[pa.Array]) -> tuple[Ints, Ints]:
     first = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
     first[group[::-1]] = np.arange(len(group))[::-1]
     return group, first
-
-
-def total(high: Ints, low: Ints) -> list[int]:
-    """Sums in units of 2^-40 out of their two parts, exactly."""
-    return [(int(h) << LOW) + int(low_) for h, low_ in zip(high, low, strict=True)]

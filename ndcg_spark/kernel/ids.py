@@ -23,6 +23,7 @@ class Documents:
 
     listed: the lists, of which `query` names the query of each; judged: one list a query; both of
         the same rows
+    listed_twice, judged_twice: how many documents come again in their list, or are judged again
 
     Documents are compared by hashes of list and document. Where two are equal that perhaps should
     not be, they are compared by a dictionary of all ids instead: no result hangs on a hash.
@@ -32,18 +33,10 @@ class Documents:
         self.listed, self.judged = listed, judged
         self._query = query[listed.row]
         self._docs = _hashed(listed.column("doc_id"))
+        self.listed_twice, self.judged_twice = self._repeats()
         if self.listed_twice or self.judged_twice:
             self._docs = _coded(listed.column("doc_id"))
-
-    @property
-    def listed_twice(self) -> int:
-        """How many documents come again in their list."""
-        return _repeats(self._keys(self.listed, self.listed.row))
-
-    @property
-    def judged_twice(self) -> int:
-        """How many documents are judged again for their query."""
-        return _repeats(self._keys(self.judged, self.judged.row))
+            self.listed_twice, self.judged_twice = self._repeats()
 
     def first_listed(self, order: Ints) -> Mask:
         """Of each document in a list the occurrence that comes first in this order."""
@@ -72,6 +65,10 @@ class Documents:
             return False
         same = pc.equal(self.listed.at("doc_id", hits), self.judged.at("doc_id", labels))
         return bool(pc.all(same, min_count=0).as_py())
+
+    def _repeats(self) -> tuple[int, int]:
+        listed, judged = (_repeats(self._keys(x, x.row)) for x in (self.listed, self.judged))
+        return listed, judged
 
     def _keys(self, lists: Ragged, row: Ints) -> Words:
         return _keys(row, self._docs[lists.order])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
+import tempfile
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,7 +16,13 @@ from ndcg_spark import session
 from ndcg_spark.clicks import derived
 from ndcg_spark.clicks.estimates import Rule
 from ndcg_spark.clicks.impressions import Shape, impressions
-from ndcg_spark.clicks.state import click_patterns, daily_state, observed, unit_state
+from ndcg_spark.clicks.state import (
+    click_patterns,
+    daily_state,
+    merged_patterns,
+    observed,
+    unit_state,
+)
 from ndcg_spark.clicks.summary import (
     DIFFERENCES,
     SUMMARY,
@@ -36,7 +43,6 @@ from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
 
 MEASURES = ("nDCG@10", "RR", "AP", "P@1", "binG@10")
-TABLES = ("click_patterns", "daily_state", "click_summary", "arm_differences", "unit_summary")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,7 +128,8 @@ def _day(
             output = Output(job.out, {"event_date": date}, [job.impressions or ""])
             stack.enter_context(output.writing())
         else:
-            output = Output(stack.enter_context(_scratch()), {"event_date": date})
+            scratch = stack.enter_context(tempfile.TemporaryDirectory())
+            output = Output(scratch, {"event_date": date})
         log, shape = _derived(job, log, shape)
         extra = [f"{unit}_id" for unit in job.units]
         made = click_patterns(observed(log, shape, extra), shape, extra)
@@ -132,10 +139,7 @@ def _day(
         counts = _counts(patterns, job, date)
         whole = patterns
         if extra:
-            kept = [c for c in patterns.columns if c not in (*extra, "n", "n_not_shown")]
-            summed = patterns.groupBy(*kept).agg(
-                F.sum("n").alias("n"), F.sum("n_not_shown").alias("n_not_shown")
-            )
+            summed = merged_patterns(patterns.drop(*extra))
             patterns = _staged(engine, output, "click_patterns", date, summed)
         state = daily_state(patterns, measures, shape.gains, job.segments, job.no_click)
         state = _staged(engine, output, "daily_state", date, state)
@@ -223,14 +227,6 @@ def _staged(engine: Engine, output: Output, name: str, date: str, table: DataFra
     rest.write.mode("error").parquet(output.staged(name))
     written = engine.spark.read.schema(rest.schema).parquet(output.staged(name))
     return written.withColumn("event_date", F.lit(date))
-
-
-@contextlib.contextmanager
-def _scratch() -> Iterator[str]:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as place:
-        yield place
 
 
 def _counts(patterns: DataFrame, job: ClicksJob, date: str) -> dict[str, int]:
