@@ -42,8 +42,7 @@ def with_bots(
 
 def frequency_histogram(impressions: DataFrame) -> DataFrame:
     """HISTOGRAM(count, impressions): how many impressions belong to queries of each frequency."""
-    queries = impressions.where(F.col("query_id").isNotNull()).groupBy("query_id").count()
-    return queries.groupBy("count").agg(F.sum("count").alias("impressions"))
+    return _query_counts(impressions).groupBy("count").agg(F.sum("count").alias("impressions"))
 
 
 def frequency_bounds(histogram: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
@@ -69,10 +68,13 @@ def frequency_bounds(histogram: Sequence[tuple[int, int]]) -> list[tuple[str, in
 
 def with_frequency(impressions: DataFrame, bounds: Sequence[tuple[str, int]]) -> DataFrame:
     """The impressions with a column `frequency`: head, torso or tail; null without a query."""
-    queries = impressions.where(F.col("query_id").isNotNull()).groupBy("query_id").count()
     label: Column = F.lit("null")
     for name, fewest in reversed(bounds):
         label = F.when(F.col("count") >= fewest, F.lit(name)).otherwise(label)
-    named = queries.select("query_id", label.alias(FREQUENCY))
+    named = _query_counts(impressions).select("query_id", label.alias(FREQUENCY))
     joined = impressions.join(named, "query_id", "left")
     return joined.withColumn(FREQUENCY, F.coalesce(FREQUENCY, F.lit("null")))
+
+
+def _query_counts(impressions: DataFrame) -> DataFrame:
+    return impressions.where(F.col("query_id").isNotNull()).groupBy("query_id").count()

@@ -13,6 +13,7 @@ import numpy as np
 
 from ndcg_spark.errors import UsageError
 from ndcg_spark.kernel.clusters import Arm, interval, standard_error
+from ndcg_spark.measures import parse_measures
 from ndcg_spark.measures.batch import Array
 
 ESTIMATES = (
@@ -34,10 +35,7 @@ def ips_estimate(rows: Sequence[Mapping[str, Any]], impressions: Array) -> dict[
     user. snips_click: the same sum divided by the clicks' weights: a mean per relevant document,
     not per impression. ess = (sum w)^2 / sum w^2 clicks; max_weight_share: of the largest weight.
     """
-    rows = sorted(rows, key=lambda row: int(row["bucket"]))
-    sums = np.zeros(len(impressions))
-    for row in rows:
-        sums[row["bucket"]] += row["sum_value"]
+    sums = _by_bucket(rows, len(impressions))
     arm = Arm(sums, impressions)
     clicks = sum(int(row["n_clicks"]) for row in rows)
     weight = math.fsum(row["sum_weight"] for row in rows)
@@ -66,12 +64,16 @@ def ips_difference(
     one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]], impressions: Array
 ) -> tuple[float, float | None]:
     """IPS of `one` less that of `other`, and its error: both are sums over the same users."""
-    delta = np.zeros(len(impressions))
-    for sign, rows in ((1.0, one), (-1.0, other)):
-        for row in sorted(rows, key=lambda row: int(row["bucket"])):
-            delta[row["bucket"]] += sign * row["sum_value"]
-    arm = Arm(delta, impressions)
+    buckets = len(impressions)
+    arm = Arm(_by_bucket(one, buckets) - _by_bucket(other, buckets), impressions)
     return arm.mean or 0.0, standard_error(arm.residuals, arm.used)
+
+
+def _by_bucket(rows: Sequence[Mapping[str, Any]], buckets: int) -> Array:
+    sums = np.zeros(buckets)
+    for row in rows:  # one row a bucket
+        sums[row["bucket"]] = row["sum_value"]
+    return sums
 
 
 def sign_flips(points: Iterable[tuple[float, float]]) -> list[float]:
@@ -138,7 +140,7 @@ class Rule:
             )
         return cls(
             text,
-            match["measure"],
+            str(parse_measures(match["measure"])[0]),
             match["what"] == "drop",
             float(match["by"]),
             bool(match["percent"]),

@@ -8,6 +8,7 @@ order of bucket, from exact sums, and so does not depend on the partitioning.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -149,14 +150,17 @@ def differences(
 def _arms(cells: Sequence[dict[str, Any]], buckets: int) -> dict[str, tuple[Arm, int, int]]:
     """Per arm, by name: its sums by bucket, and how many impressions it has and without a value."""
     found: dict[str, tuple[Arm, int, int]] = {}
-    for name in sorted({cell["arm"] for cell in cells}):
+    for name, own in itertools.groupby(sorted(cells, key=_arm), key=_arm):
         sums, counts = np.zeros(buckets), np.zeros(buckets)
         n = undefined = 0
-        for cell in cells:
-            if cell["arm"] == name:
-                sums[cell["bucket"]] += cell["sum"]
-                counts[cell["bucket"]] += cell["n"] - cell["n_undefined"]
-                n += cell["n"]
-                undefined += cell["n_undefined"]
+        for cell in own:
+            sums[cell["bucket"]] += cell["sum"]
+            counts[cell["bucket"]] += cell["n"] - cell["n_undefined"]
+            n += cell["n"]
+            undefined += cell["n_undefined"]
         found[name] = Arm(sums, counts), n, undefined
     return found
+
+
+def _arm(cell: dict[str, Any]) -> str:
+    return str(cell["arm"])

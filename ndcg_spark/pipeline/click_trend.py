@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from ndcg_spark.clicks.estimates import Rule
 from ndcg_spark.clicks.summary import click_summary
 from ndcg_spark.config import ClicksJob
-from ndcg_spark.measures import parse_measures
 from ndcg_spark.session import Engine
 from ndcg_spark.tables.paths import filesystem
 
@@ -59,9 +58,7 @@ def trend(job: ClicksJob, engine: Engine, rules: Sequence[Rule]) -> list[dict[st
             f"{key[1]} ({key[0]}, arm {key[2]}): {old['mean']:.6f} over {len(stored)} days, now "
             f"{row['mean']:.6f}; {rule.text}"
             for rule in rules
-            if str(parse_measures(rule.measure)[0]) == key[1]
-            and key[0] == "all"
-            and rule.broken(old["mean"], row["mean"])
+            if rule.measure == key[1] and key[0] == "all" and rule.broken(old["mean"], row["mean"])
         ]
         rows.append(
             {

@@ -96,7 +96,7 @@ def clicks(job: ClicksJob) -> ClickDay:
     rules = [Rule.parse(text) for text in job.fail_if]
     names = [str(measure) for measure in measures]
     for rule in rules:
-        if str(parse_measures(rule.measure)[0]) not in names:
+        if rule.measure not in names:
             raise UsageError(
                 f"--fail-if {rule.text!r}: {rule.measure} is not among {', '.join(names)}"
             )

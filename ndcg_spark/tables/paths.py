@@ -30,17 +30,24 @@ def filesystem(location: str) -> tuple[pafs.FileSystem, str]:
     return system, path
 
 
+def data_files(system: pafs.FileSystem, found: pafs.FileInfo) -> list[pafs.FileInfo]:
+    """The file that was found, or the files under the directory; hidden ones (_, .) left out."""
+    if found.type != pafs.FileType.Directory:
+        return [found]
+    listed = system.get_file_info(pafs.FileSelector(found.path, recursive=True))
+    return [f for f in listed if f.type == pafs.FileType.File and _visible(f.path, found.path)]
+
+
+def _visible(path: str, root: str) -> bool:
+    return not any(part.startswith(("_", ".")) for part in path[len(root) :].split("/"))
+
+
 def parquet_rows(location: str) -> int | None:
     """Rows of a Parquet file or directory by the files' footers; None where that cannot be told."""
     try:
         system, path = filesystem(location)
-        found = system.get_file_info(path)
-        files = [found]
-        if found.type == pafs.FileType.Directory:
-            files = system.get_file_info(pafs.FileSelector(path, recursive=True))
-        names = [file.path for file in files if file.type == pafs.FileType.File]
-        names = [name for name in names if not name.rsplit("/", 1)[-1].startswith((".", "_"))]
-        return int(sum(pq.read_metadata(name, filesystem=system).num_rows for name in names))
+        files = data_files(system, system.get_file_info(path))
+        return int(sum(pq.read_metadata(f.path, filesystem=system).num_rows for f in files))
     except (InputError, OSError, pa.ArrowInvalid):  # a catalog table, or damage the engine reports
         return None
 

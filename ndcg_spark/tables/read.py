@@ -13,7 +13,7 @@ from pyspark.sql import types as T
 
 from ndcg_spark.errors import InputError, NdcgSparkError
 from ndcg_spark.tables.contracts import ANY_RUNS, Contract, conform
-from ndcg_spark.tables.paths import filesystem
+from ndcg_spark.tables.paths import data_files, filesystem
 
 GLOB = re.compile(r"[\[\]{}*?]")
 TABLE = "table:"
@@ -143,10 +143,7 @@ def _look(role: str, source: str) -> None:
     info = system.get_file_info(path)
     if info.type == pafs.FileType.NotFound:
         raise InputError("E101", f"{role}: the path {source!r} does not exist")
-    files = [info]
-    if info.type == pafs.FileType.Directory:
-        listed = system.get_file_info(pafs.FileSelector(path, recursive=True))
-        files = [f for f in listed if f.type == pafs.FileType.File and _visible(f.path, path)]
+    files = data_files(system, info)
     if not files:
         raise InputError("E102", f"{role}: there is no Parquet file under {source!r}")
     empty = sorted(f.base_name for f in files if f.size == 0)
@@ -155,10 +152,6 @@ def _look(role: str, source: str) -> None:
             "E104",
             f"{role}: {len(empty)} file(s) of zero bytes in {source!r}: {', '.join(empty[:5])}",
         )
-
-
-def _visible(path: str, root: str) -> bool:
-    return not any(part.startswith(("_", ".")) for part in path[len(root) :].split("/"))
 
 
 def _attempt(role: str, source: str, read: Callable[[], DataFrame]) -> DataFrame:
