@@ -62,12 +62,13 @@ def tasks(deep: Path, short: Path, log: Path, small: bool) -> list[Task]:
         thirty = ours.command(engine, deep, ours.THIRTY)
         found.append(Task("deep, 30 measures", f"ndcg_spark {engine}", thirty))
     for engine in ("sail", "spark"):
-        found.append(Task("impressions", f"ndcg_spark {engine}", ours.clicks(engine, log)))
+        found.append(Task("impressions", f"ndcg_spark {engine}", ours.clicks(engine, log), _clicks))
     found.append(
         Task(
             "impressions",
             "duckdb",
             [sys.executable, "-m", "benchmarks.peers", "patterns", str(log)],
+            json.loads,
         )
     )
     return found
@@ -80,13 +81,21 @@ def _ours(output: str) -> peers.Means:
     return found
 
 
+def _clicks(output: str) -> peers.Means:
+    return {
+        row["arm"]: {row["measure"]: row["mean"]}
+        for row in json.loads(output)["summary"]
+        if row["segment"] == "all" and row["measure"] == "nDCG@10"
+    }
+
+
 def check(done: list[Task]) -> None:
     """Compare every tool's means with those of pytrec_eval, or else of the first tool.
 
     Raises:
         SystemExit: where two tools disagree; no figure is printed then.
     """
-    for workload in ("deep", "short"):
+    for workload in ("deep", "short", "impressions"):
         found = {
             task.tool: task.means(task.costs[0].output)
             for task in done

@@ -18,21 +18,19 @@ THIRTY = [
 
 def command(engine: str, data: Path, measures: list[str], *flags: str) -> list[str]:
     """`ndcg-spark evaluate` as a user types it; on one machine the driver is the executor."""
-    memory = ["--conf", f"spark.driver.memory={MEMORY}"] if engine == "spark" else []
-    return [
-        str(Path(sys.executable).with_name("ndcg-spark")), "evaluate", "--engine", engine,
-        "--qrels", f"{data}/qrels", "--runs", f"{data}/runs", "-m", ",".join(measures),
-        "--format", "json", *memory, *flags,
-    ]  # fmt: skip
+    tables = ["--qrels", f"{data}/qrels", "--runs", f"{data}/runs", "-m", ",".join(measures)]
+    return [*_job("evaluate", engine), *tables, *flags]
 
 
 def clicks(engine: str, log: Path, *flags: str) -> list[str]:
     """`ndcg-spark clicks` on a day of impressions: patterns, state, summary."""
+    return [*_job("clicks", engine), "--impressions", str(log), "--date", "2026-11-29", *flags]
+
+
+def _job(name: str, engine: str) -> list[str]:
     memory = ["--conf", f"spark.driver.memory={MEMORY}"] if engine == "spark" else []
-    return [
-        str(Path(sys.executable).with_name("ndcg-spark")), "clicks", "--engine", engine,
-        "--impressions", str(log), "--date", "2026-11-29", "--format", "json", *memory, *flags,
-    ]  # fmt: skip
+    program = str(Path(sys.executable).with_name("ndcg-spark"))
+    return [program, name, "--engine", engine, "--format", "json", *memory]
 
 
 def jvm() -> Any:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks.state import merged_state
 from ndcg_spark.kernel import clusters
+from ndcg_spark.plan.summarize import arrow_schema
 
 CONFIDENCE = 0.95
 SUMMARY = (
@@ -40,7 +40,7 @@ def click_summary(state: DataFrame, buckets: int = 1000, smallest: int = 100) ->
         buckets=buckets,
         confidence=CONFIDENCE,
         smallest=smallest,
-        schema=_arrow(SUMMARY),
+        schema=arrow_schema(SUMMARY),
     )
     return _by_arms(state).mapInArrow(kernel, SUMMARY)
 
@@ -55,7 +55,7 @@ def arm_differences(
         confidence=CONFIDENCE,
         baseline=baseline,
         smallest=smallest,
-        schema=_arrow(DIFFERENCES),
+        schema=arrow_schema(DIFFERENCES),
     )
     return _by_arms(state).mapInArrow(kernel, DIFFERENCES)
 
@@ -90,16 +90,6 @@ def _by_arms(state: DataFrame) -> DataFrame:
     cells = merged_state(state)
     cell = F.struct("arm", "bucket", "n", "n_undefined", "sum")
     return cells.groupBy("segment", "measure").agg(F.collect_list(cell).alias("arms"))
-
-
-def _arrow(schema: str) -> pa.Schema:
-    kinds = {
-        "string": pa.string(),
-        "bigint": pa.int64(),
-        "double": pa.float64(),
-        "boolean": pa.bool_(),
-    }
-    return pa.schema([(name, kinds[kind]) for name, kind in map(str.split, schema.split(", "))])
 
 
 def combined(segments: Sequence[str]) -> list[str]:

@@ -18,7 +18,7 @@ from ndcg_spark.clicks.labels import PAPER, click_counts, click_qrels, shown_res
 from ndcg_spark.config import ClickBiasJob, ClickLabelsJob, pairs
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.measures.batch import Array
-from ndcg_spark.pipeline.clicks import opened
+from ndcg_spark.pipeline.clicks import opened_log
 from ndcg_spark.session import Engine
 from ndcg_spark.tables.contracts import RUNS, conform
 from ndcg_spark.tables.read import read_run
@@ -42,7 +42,7 @@ def click_labels(job: ClickLabelsJob) -> dict[str, Any]:
     if prior is None or min(prior) <= 0:
         raise UsageError(f"bad --prior {job.prior!r}; write a,b with both above 0")
     output = Output(job.out, job.partitions, [job.impressions or ""])
-    with opened(job) as (engine, log, shape), output.writing():
+    with opened_log(job) as (engine, log, shape), output.writing():
         counts = click_counts(shown_results(in_our_form(log, shape, job.dates), shape))
         days = job.days if job.per_days else 1
         qrels = click_qrels(counts, job.method, thresholds, days, (prior[0], prior[1]))
@@ -67,7 +67,7 @@ def click_bias(job: ClickBiasJob) -> dict[str, Any]:
         InputError: E137 for clicks at ranks without a propensity, E103 without impressions.
     """
     output = Output(job.out, job.partitions, [job.impressions or ""]) if job.out else None
-    with opened(job) as (engine, log, shape):
+    with opened_log(job) as (engine, log, shape):
         log = in_our_form(log, shape, job.dates)
         shown = shown_results(log, shape)
         found = _propensities(job, engine, click_counts(shown))

@@ -12,7 +12,6 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark import session
 from ndcg_spark.clicks import derived
 from ndcg_spark.clicks.estimates import Rule
 from ndcg_spark.clicks.impressions import Shape, impressions
@@ -36,9 +35,10 @@ from ndcg_spark.config import ClicksJob, LogJob
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.measures import Measure, parse_measures
 from ndcg_spark.pipeline.click_trend import summary_rows, trend
+from ndcg_spark.pipeline.opened import opened
 from ndcg_spark.session import Engine
 from ndcg_spark.tables.paths import redacted
-from ndcg_spark.tables.read import read_table, translate
+from ndcg_spark.tables.read import read_table
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
 
@@ -61,7 +61,7 @@ class ClickDay:
 
 
 @contextlib.contextmanager
-def opened(job: LogJob) -> Iterator[tuple[Engine, DataFrame, Shape]]:
+def opened_log(job: LogJob) -> Iterator[tuple[Engine, DataFrame, Shape]]:
     """The session, the log as it is stored, and how it is to be read.
 
     Raises:
@@ -71,18 +71,13 @@ def opened(job: LogJob) -> Iterator[tuple[Engine, DataFrame, Shape]]:
     segments = [name for name in segments if name != derived.FREQUENCY]
     shape = Shape(job.column_names, job.gains, tuple(segments), job.buckets, job.timezone)
     assert job.impressions is not None  # LogJob
-    engine = session.open_engine(job.engine, job.master, job.remote, job.settings)
-    try:
+    with opened(job, "impressions") as engine:
         log = read_table(
             engine.spark, "impressions", job.impressions, glob=job.glob, local=engine.local_files
         )
         if isinstance(job, ClicksJob) and job.deduplicate:
             log = _once(log, shape)
         yield engine, log, shape
-    except Exception as problem:
-        raise translate(problem, "impressions") from problem.__cause__
-    finally:
-        engine.stop()
 
 
 def clicks(job: ClicksJob) -> ClickDay:
@@ -105,7 +100,7 @@ def clicks(job: ClicksJob) -> ClickDay:
         raise UsageError(f"--date {job.dates[-1]} lies in the future")
     if rules and not job.out:
         raise UsageError("--fail-if looks back at earlier days in --out DIR")
-    with opened(job) as (engine, log, shape):
+    with opened_log(job) as (engine, log, shape):
         found: ClickDay | None = None
         for date in job.dates:
             found = _day(job, engine, impressions(log, shape, [date]), shape, measures, date)

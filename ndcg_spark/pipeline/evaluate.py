@@ -14,11 +14,11 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark import session
 from ndcg_spark.config import EvaluateJob
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.kernel.refuse import REFUSED
 from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
+from ndcg_spark.pipeline.opened import opened
 from ndcg_spark.plan.evaluate import conformed, long, runs_contract, score_lists
 from ndcg_spark.plan.lists import SHUFFLE, SORT
 from ndcg_spark.plan.summarize import SCHEMA, summarize_lists
@@ -26,7 +26,7 @@ from ndcg_spark.session import GATHERED, Engine, memory
 from ndcg_spark.tables import checks
 from ndcg_spark.tables.contracts import WEIGHTS, conform
 from ndcg_spark.tables.paths import parquet_rows, redacted
-from ndcg_spark.tables.read import read_qrels, read_run, read_table, translate
+from ndcg_spark.tables.read import read_qrels, read_run, read_table
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
 
@@ -71,8 +71,7 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
     columns = job.column_names
     inputs = [source for source in (job.qrels, *job.runs, job.weights) if source]
     output = Output(job.out, job.partitions, inputs) if job.out else None
-    engine = session.open_engine(job.engine, job.master, job.remote, job.settings)
-    try:
+    with opened(job) as engine:
         spark, local = engine.spark, engine.local_files
         runs = read_run(
             spark,
@@ -95,7 +94,7 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
                     spark.conf.set(key, value)
             if engine.embedded:
                 fits = _fits_in_memory([job.qrels, *job.runs])
-                engine.spark.conf.set(SORT, str(not fits).lower())
+                spark.conf.set(SORT, str(not fits).lower())
             scores = _scored(stack, engine, output, *tables, measures, policies)
             with _diagnosed(*tables, measures, policies):
                 counts = _counts(scores)
@@ -106,10 +105,6 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
                 aggregate = _aggregate(scores, measures, weights)
             published = {t: output.published(t) for t in TABLES} if output else {}
             yield Evaluation(engine.name, measures, labels, counts, aggregate, scores, published)
-    except Exception as problem:
-        raise translate(problem) from problem.__cause__
-    finally:
-        engine.stop()
 
 
 def _fits_in_memory(sources: Sequence[str]) -> bool:

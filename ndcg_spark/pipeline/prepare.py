@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ndcg_spark import session
 from ndcg_spark.config import ImportTrecJob, PrepareJob
 from ndcg_spark.errors import InputError, UsageError
+from ndcg_spark.pipeline.opened import opened
 from ndcg_spark.plan.evaluate import conformed
 from ndcg_spark.tables import trec_files
-from ndcg_spark.tables.read import read_qrels, read_run, translate
+from ndcg_spark.tables.read import read_qrels, read_run
 from ndcg_spark.tables.write import Output, write_bucketed
 
 
@@ -24,8 +24,7 @@ def prepare(job: PrepareJob) -> dict[str, str]:
     """
     if not (job.qrels and job.runs and job.name):
         raise UsageError("prepare needs --qrels SRC, at least one --runs SRC and --name TABLE")
-    engine = session.open_engine(job.engine, job.master, job.remote, job.settings)
-    try:
+    with opened(job) as engine:
         if engine.embedded:
             raise UsageError("prepare writes bucketed tables, which --engine sail cannot read")
         local = engine.local_files
@@ -36,10 +35,6 @@ def prepare(job: PrepareJob) -> dict[str, str]:
         write_bucketed(runs, names["runs"], job.buckets)
         write_bucketed(qrels, names["qrels"], job.buckets)
         return names
-    except Exception as problem:
-        raise translate(problem) from problem.__cause__
-    finally:
-        engine.stop()
 
 
 def import_trec(job: ImportTrecJob) -> dict[str, dict[str, Any]]:

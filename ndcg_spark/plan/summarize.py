@@ -158,7 +158,7 @@ def _wide_sums(
 
 
 def _sums_batch(rows: Sequence[dict[str, Any]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(list(rows), _arrow_schema(SUMS))
+    return pa.RecordBatch.from_pylist(list(rows), arrow_schema(SUMS))
 
 
 class _Groups:
@@ -244,11 +244,17 @@ def _aggregation(measure: str) -> Aggregation:
 def _finish(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         rows = [_row(sums) for sums in batch.to_pylist()]
-        yield pa.RecordBatch.from_pylist(rows, _arrow_schema(SCHEMA))
+        yield pa.RecordBatch.from_pylist(rows, arrow_schema(SCHEMA))
 
 
-def _arrow_schema(text: str) -> pa.Schema:
-    kinds = {"string": pa.string(), "bigint": pa.int64(), "double": pa.float64()}
+def arrow_schema(text: str) -> pa.Schema:
+    """The Arrow schema of a Spark schema's text, ``run_id string, n bigint``."""
+    kinds = {
+        "string": pa.string(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "boolean": pa.bool_(),
+    }
     return pa.schema([(name, kinds[kind]) for name, kind in map(str.split, text.split(", "))])
 
 
