@@ -14,6 +14,7 @@ from ndcg_spark.config import (
     ClickBiasJob,
     ClickLabelsJob,
     ClicksJob,
+    CompareJob,
     EvaluateJob,
     ImportTrecJob,
     Job,
@@ -24,9 +25,12 @@ from ndcg_spark.errors import CheckError, DiscountWarning, NdcgSparkError, Usage
 from ndcg_spark.measures import catalogue
 from ndcg_spark.pipeline.click_labels import click_bias, click_labels
 from ndcg_spark.pipeline.clicks import clicks
+from ndcg_spark.pipeline.compare_job import compare_job
 from ndcg_spark.pipeline.evaluate import evaluate
 from ndcg_spark.pipeline.prepare import import_trec, prepare
-from ndcg_spark.printing import print_bias, print_clicks, print_evaluation
+from ndcg_spark.printing.clicks import print_bias, print_clicks
+from ndcg_spark.printing.comparison import print_comparison
+from ndcg_spark.printing.evaluation import print_evaluation
 from ndcg_spark.sample.demo import demo_job
 from ndcg_spark.version import __version__
 
@@ -129,6 +133,16 @@ def _clicks(given: dict[str, Any]) -> None:
         raise CheckError("; ".join(found.broken))
 
 
+def _compare(given: dict[str, Any]) -> None:
+    job = CompareJob.read(given, given.pop("config", None))
+    found = compare_job(job)
+    if not job.quiet:
+        print(f"ndcg-spark: engine {found.engine}", file=sys.stderr)
+    print_comparison(found, job.format, sys.stdout)
+    if found.broken:
+        raise CheckError("; ".join(found.broken))
+
+
 def _click_labels(given: dict[str, Any]) -> None:
     job = ClickLabelsJob.read(given, given.pop("config", None))
     found = click_labels(job)
@@ -160,6 +174,7 @@ def _measures(given: dict[str, Any]) -> None:
 COMMANDS: dict[str, tuple[Command, type[Job] | None, str]] = {
     "evaluate": (_evaluate, EvaluateJob, "evaluate runs against qrels"),
     "import-trec": (_import_trec, ImportTrecJob, "TREC text files to Parquet"),
+    "compare": (_compare, CompareJob, "did it get better? systems or arms compared"),
     "clicks": (_clicks, ClicksJob, "a day of impressions to mergeable state, summary and trend"),
     "click-labels": (_click_labels, ClickLabelsJob, "judgements from clicks"),
     "click-bias": (_click_bias, ClickBiasJob, "propensities, and estimates corrected by them"),

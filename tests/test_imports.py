@@ -13,7 +13,7 @@ FLOORS = [
     {"kernel"},
     {"tables"},
     {"plan"},
-    {"clicks"},
+    {"clicks", "compare"},
     {"config", "session"},
     {"pipeline"},
     {"printing", "sample"},
@@ -21,7 +21,7 @@ FLOORS = [
     {"__main__"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-OUTSIDE = {"numpy", "pandas", "pyarrow", "pyspark", "pysail"}
+OUTSIDE = {"numpy", "pandas", "pyarrow", "pyspark", "pysail", "scipy"}
 ALLOWED_OUTSIDE = {
     "measures": {"numpy"},
     "kernel": {"numpy", "pyarrow"},

@@ -22,6 +22,7 @@ DIFFERENCES = (
     "mean_candidate double, delta double, se double, ci_low double, ci_high double, z double, "
     "p_value double"
 )
+PSEUDO = "run_id string, query_id bigint, segment string, measure string, value double"
 UNITS = (
     "segment string, measure string, arm string, n_units bigint, n_undefined bigint, "
     "macro double, weighted double, sqrt_weighted double"
@@ -58,6 +59,18 @@ def arm_differences(
         schema=arrow_schema(DIFFERENCES),
     )
     return _by_arms(state).mapInArrow(kernel, DIFFERENCES)
+
+
+def arm_scores(state: DataFrame, smallest: int = 100) -> DataFrame:
+    """Arms as systems and buckets of users as queries: run_id, query_id, segment, measure, value.
+
+    The input of a comparison whose errors are clustered by user (`clusters.pseudo_values`). An arm
+    with fewer than `smallest` impressions is left out.
+    """
+    kernel = functools.partial(
+        clusters.pseudo_values, smallest=smallest, schema=arrow_schema(PSEUDO)
+    )
+    return _by_arms(state).mapInArrow(kernel, PSEUDO)
 
 
 def unit_summary(state: DataFrame) -> DataFrame:

@@ -2,17 +2,20 @@
 
 from ndcg_spark.config.base import Job, add_flags, option, pairs
 from ndcg_spark.config.clicks import ClickBiasJob, ClickLabelsJob, ClicksJob, LogJob
-from ndcg_spark.config.evaluate import EvaluateJob, ImportTrecJob, PrepareJob
+from ndcg_spark.config.compare import CompareJob
+from ndcg_spark.config.evaluate import EvaluateJob, ImportTrecJob, PrepareJob, ScoringJob
 
 __all__ = [
     "ClickBiasJob",
     "ClickLabelsJob",
     "ClicksJob",
+    "CompareJob",
     "EvaluateJob",
     "ImportTrecJob",
     "Job",
     "LogJob",
     "PrepareJob",
+    "ScoringJob",
     "add_flags",
     "option",
     "pairs",

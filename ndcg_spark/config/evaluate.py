@@ -12,23 +12,20 @@ from ndcg_spark.measures.policies import Policies
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateJob(Policies, Job):
-    """Evaluate runs against qrels: what `evaluate` can be told, every policy included."""
+class ScoringJob(Policies, Job):
+    """What every job that scores runs against qrels can be told, every policy included."""
 
     qrels: str | None = option(None, "judgements: a Parquet path or table:NAME")
     runs: list[str] = option([], "a run: a Parquet path or table:NAME; repeatable")
     measure: list[str] = option(
         [], "measures, as in P.5,10,map; repeatable (default nDCG@10, AP, RR)", "-m"
     )
-    per_query: bool = option(False, "print every query's values too", "-q")
     global_gains: str | None = option(None, "gains for all gain measures, 1=1.0,2=3.0")
     dialect: Literal["seeds", "trec_eval"] = option(
         "seeds", "trec_eval: ndcg_rel, Rndcg, G, binG and ndcg_p as that program computes them"
     )
-    weights: str | None = option(None, "query_id, weight: weighted means beside the plain ones")
     columns: list[str] = option([], "column names, qrels.query_id=qid,runs.score=s")
     glob: bool = option(False, "expand glob characters in the input paths")
-    bucketed: bool = option(False, "the tables come from `prepare`: shuffle nothing")
 
     def __post_init__(self) -> None:
         Job.__post_init__(self)
@@ -51,6 +48,15 @@ class EvaluateJob(Policies, Job):
     @property
     def policies(self) -> Policies:
         return Policies(**{f.name: getattr(self, f.name) for f in dataclasses.fields(Policies)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateJob(ScoringJob):
+    """Evaluate runs against qrels: what `evaluate` can be told."""
+
+    per_query: bool = option(False, "print every query's values too", "-q")
+    weights: str | None = option(None, "query_id, weight: weighted means beside the plain ones")
+    bucketed: bool = option(False, "the tables come from `prepare`: shuffle nothing")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -147,6 +147,35 @@ def differences(
         yield pa.RecordBatch.from_pylist(rows, schema)
 
 
+def pseudo_values(
+    batches: Iterator[pa.RecordBatch], smallest: int, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """A row (arm, bucket, segment, measure, value) for each arm and bucket of users that has any.
+
+    value = mean + K * (the bucket's share of the error), over the K buckets: their mean is the
+    arm's mean, and the standard error of such a mean is the one clustered by user. So arms can be
+    compared as systems are, with buckets in place of queries.
+    """
+    for batch in batches:
+        rows: list[dict[str, Any]] = []
+        for group in batch.to_pylist():
+            last = max((cell["bucket"] for cell in group["arms"]), default=-1)
+            arms = {
+                name: arm
+                for name, (arm, n, _) in _arms(group["arms"], last + 1).items()
+                if n >= smallest and arm.mean is not None
+            }
+            used = np.flatnonzero(sum((arm.counts for arm in arms.values()), np.zeros(last + 1)))
+            for name, arm in arms.items():
+                value = (arm.mean or 0.0) + len(used) * arm.residuals[used]
+                keys = {"run_id": name, "segment": group["segment"], "measure": group["measure"]}
+                rows += [
+                    {**keys, "query_id": bucket, "value": v}
+                    for bucket, v in zip(used.tolist(), value.tolist(), strict=True)
+                ]
+        yield pa.RecordBatch.from_pylist(rows, schema)
+
+
 def _arms(cells: Sequence[dict[str, Any]], buckets: int) -> dict[str, tuple[Arm, int, int]]:
     """Per arm, by name: its sums by bucket, and how many impressions it has and without a value."""
     found: dict[str, tuple[Arm, int, int]] = {}

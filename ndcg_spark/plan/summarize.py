@@ -102,7 +102,7 @@ def _segmented(
         scores = scores.join(_one_weight(weights), "query_id", "left")
         segments.append(F.struct(F.lit(WEIGHTED).alias("segment"), F.col("weight")))
     if by:
-        segments.append(F.struct(_segment(by).alias("segment"), one))
+        segments.append(F.struct(segment_text(by).alias("segment"), one))
     exploded = scores.select(*columns, F.explode(F.array(*segments)).alias("s"))
     return exploded.select(*columns, "s.segment", "s.weight")
 
@@ -126,7 +126,8 @@ def _one_weight(weights: DataFrame) -> DataFrame:
     return grouped.select("query_id", F.when(good, weight).alias("weight"))
 
 
-def _segment(by: Sequence[str]) -> Column:
+def segment_text(by: Sequence[str]) -> Column:
+    """The name of a row's segment, ``bucket=head,country=de``."""
     parts: list[Column] = []
     for name in by:
         value = F.coalesce(F.col(name).cast("string"), F.lit("null"))

@@ -60,6 +60,15 @@ RUNS = Contract(
 )
 RANKED_RUNS = Contract("runs", (*RUNS.fields[:3], Field("rank", "integer")))
 WEIGHTS = Contract("weights", (Field("query_id", "id"), Field("weight", "number")))
+PER_QUERY = Contract(
+    "scores",
+    (
+        Field("run_id", "text"),
+        Field("query_id", "id"),
+        Field("measure", "text"),
+        Field("value", "number"),
+    ),
+)
 ANY_RUNS = Contract(
     "runs",
     (

@@ -1,16 +1,15 @@
-"""What the commands print: a table, JSON, or trec_eval's lines."""
+"""What `evaluate` prints: a table, JSON, or trec_eval's lines."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 from ndcg_spark.measures import Measure, RelString, RunId
-from ndcg_spark.pipeline.clicks import ClickDay
 from ndcg_spark.pipeline.evaluate import Evaluation
+from ndcg_spark.printing.text import number, plain, text_table
 
 # trec_eval prints these for all queries together only
 SUMMARY_ONLY = ("runid", "num_q", "gm_map", "gm_bpref")
@@ -28,84 +27,6 @@ def print_evaluation(
         _print_tables(found, per_query, quiet, out)
 
 
-def print_clicks(found: ClickDay, how: str, out: TextIO) -> None:
-    """Print a day of clicks: means with intervals by segment and arm, differences, the trend."""
-    if how == "json":
-        print(json.dumps(dataclasses.asdict(found), indent=1), file=out)
-        return
-    rows = [["measure", "segment", "arm", "mean", "95% interval", "coverage", "impressions"]]
-    for row in found.summary:
-        shown = "-" if row["suppressed"] else _interval(row["ci_low"], row["ci_high"])
-        rows.append(
-            [
-                row["measure"],
-                row["segment"],
-                row["arm"],
-                _number(row["mean"], False),
-                shown,
-                _number(row["coverage"], False),
-                str(row["n_impressions"]),
-            ]
-        )
-    print(f"{found.date}\n{text_table(rows)}", file=out)
-    _print_rows(found.differences, ("measure", "segment", "candidate", "delta", "p_value"), out)
-    for unit, means in found.units.items():
-        print(f"\nby {unit}", end="", file=out)
-        _print_rows(means, ("measure", "segment", "arm", "macro", "weighted", "sqrt_weighted"), out)
-    trend = [row for row in found.trend if row["segment"] == "all"]
-    _print_rows(trend, ("measure", "arm", "days", "before", "now", "change"), out)
-    print("\n" + ", ".join(f"{name} {n}" for name, n in found.counts.items()), file=out)
-    for table, path in found.tables.items():
-        print(f"{table}: {path}", file=out)
-
-
-def print_bias(found: Mapping[str, Any], how: str, out: TextIO) -> None:
-    """Print propensities, estimates with diagnostics, and the sweep."""
-    if how == "json":
-        print(json.dumps(found, indent=1), file=out)
-        return
-    ranks = found["propensities"]
-    print(
-        text_table([["rank", "propensity"], *[[str(r), f"{p:.4f}"] for r, p in ranks.items()]]),
-        file=out,
-    )
-    columns = ("name", "run", "ips", "se", "snips_click", "ess_share", "n_clipped", "n_unsupported")
-    _print_rows(found["estimates"], columns, out)
-    _print_rows(found["sweep"], ("name", "delta", "se"), out)
-    for eta in found["sign_flips"]:
-        print(f"the sign flips at eta {eta:.2f}", file=out)
-    for table, path in found.get("tables", {}).items():
-        print(f"{table}: {path}", file=out)
-
-
-def _print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], out: TextIO) -> None:
-    if not rows:
-        return
-    cells = [
-        [v if isinstance(v := row[c], str) else _number(v, isinstance(v, int)) for c in columns]
-        for row in rows
-    ]
-    print(f"\n{text_table([[c.replace('_', ' ') for c in columns], *cells])}", file=out)
-
-
-def _interval(low: float | None, high: float | None) -> str:
-    return "-" if low is None or high is None else f"{low:.4f}–{high:.4f}"
-
-
-def text_table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows, the first being the heading, as an aligned table; all but the first column right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        first, *rest = (
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  ".join([first, *rest]).rstrip())
-    lines.insert(1, "  ".join("-" * width for width in widths))
-    return "\n".join(lines)
-
-
 def _print_tables(found: Evaluation, per_query: bool, quiet: bool, out: TextIO) -> None:
     runs = list(found.counts)
     value = {
@@ -116,7 +37,7 @@ def _print_tables(found: Evaluation, per_query: bool, quiet: bool, out: TextIO) 
     rows = [["measure", *runs]]
     for segment in dict.fromkeys(row["segment"] for row in found.aggregate):
         for name in names:
-            cells = [_number(value.get((run, name, segment)), name in whole) for run in runs]
+            cells = [number(value.get((run, name, segment)), name in whole) for run in runs]
             rows.append([name if segment == "all" else f"{name} ({segment})", *cells])
     if per_query:
         _print_queries(found, whole, out)
@@ -138,15 +59,9 @@ def _print_queries(found: Evaluation, whole: set[str], out: TextIO) -> None:
     names = list(map(str, found.measures))
     print("\t".join(["run", "query", *names]), file=out)
     for row in found.per_query():
-        cells = (_number(v, n in whole) for n, v in zip(names, row["values"], strict=True))
+        cells = (number(v, n in whole) for n, v in zip(names, row["values"], strict=True))
         print("\t".join([row["run_id"], str(row["query_id"]), *cells]), file=out)
     print(file=out)
-
-
-def _number(value: float | None, whole: bool) -> str:
-    if value is None:
-        return "-"
-    return str(round(value)) if whole and math.isfinite(value) else f"{value:.4f}"
 
 
 def _print_trec(found: Evaluation, per_query: bool, out: TextIO) -> None:
@@ -190,7 +105,7 @@ def _print_json(found: Evaluation, per_query: bool, out: TextIO) -> None:
         "engine": found.engine,
         "measures": list(map(str, found.measures)),
         "counts": found.counts,
-        "aggregate": [_plain(row) for row in found.aggregate],
+        "aggregate": [plain(row) for row in found.aggregate],
         "tables": found.tables,
     }
     text = json.dumps(head, indent=1)
@@ -200,7 +115,7 @@ def _print_json(found: Evaluation, per_query: bool, out: TextIO) -> None:
     print(text[:-2] + ',\n "per_query": [', file=out)  # streamed: it may be long
     separator = "  "
     for row in _query_rows(found):
-        print(separator + json.dumps(_plain(row)), file=out, end="")
+        print(separator + json.dumps(plain(row)), file=out, end="")
         separator = ",\n  "
     print("\n ]\n}", file=out)
 
@@ -210,8 +125,3 @@ def _query_rows(found: Evaluation) -> Iterator[dict[str, Any]]:
     for row in found.per_query():
         for measure, value in zip(found.measures, row["values"], strict=True):
             yield {**{k: row[k] for k in kept}, "measure": str(measure), "value": value}
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no NaN: it becomes null."""
-    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}

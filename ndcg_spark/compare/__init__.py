@@ -1,0 +1,1 @@
+"""Statistics between systems: sums on Spark, tests on small tables."""

@@ -1,0 +1,142 @@
+"""The comparison as a job: read or evaluate, compare, publish, and check the gates."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ndcg_spark.clicks.summary import arm_scores
+from ndcg_spark.compare.options import tests_of
+from ndcg_spark.compare.table import COMPARISON
+from ndcg_spark.config import CompareJob
+from ndcg_spark.pipeline.compare import AGREEMENT, ASL, POWER, Trust, compared, trust
+from ndcg_spark.pipeline.evaluate import evaluate
+from ndcg_spark.pipeline.opened import opened
+from ndcg_spark.pipeline.small import publish_rows
+from ndcg_spark.plan.evaluate import long
+from ndcg_spark.plan.summarize import ALL
+from ndcg_spark.tables.paths import redacted
+from ndcg_spark.tables.read import read_table
+from ndcg_spark.tables.write import Output
+from ndcg_spark.version import __version__
+
+BUCKETS = 200  # buckets of users below which an error is rough (1 / sqrt(2 K))
+
+
+@dataclasses.dataclass(frozen=True)
+class ComparisonFound:
+    """What `compare_job` found: the table, which measure to trust, tables written, broken gates."""
+
+    engine: str
+    comparison: list[dict[str, Any]]
+    trust: Trust | None
+    tables: dict[str, str]
+    broken: list[str]
+
+
+def compare_job(job: CompareJob) -> ComparisonFound:
+    """Run the comparison that the job describes.
+
+    Raises:
+        UsageError: for a wrong option (exit 2).
+        InputError: for input that is refused (exit 3); nothing is written then.
+    """
+    started = _now()
+    inputs = [s for s in (*job.scores, job.state, job.qrels, *job.runs, job.attributes) if s]
+    output = Output(job.out, job.partitions, inputs) if job.out else None
+    with _scores(job) as (engine, spark, scores, local):
+        attributes = None
+        if job.attributes:
+            attributes = read_table(spark, "attributes", job.attributes, glob=job.glob, local=local)
+        measures = job.measure or None
+        rows = compared(
+            scores, job.baseline, measures, tests_of(job.test), job.by, attributes, job.options
+        )
+        if job.state:
+            rows = [{**row, "note": _rough(row)} for row in rows]
+        found = trust(scores, measures, job.options) if job.which_measure else None
+        tables = {"comparison": (rows, COMPARISON)}
+        if found:
+            tables["discriminative_power"] = (found.power, POWER)
+            tables["asl_curve"] = (found.asl, ASL)
+            tables["agreement"] = (found.agreement, AGREEMENT)
+        published = {}
+        if output:
+            manifest = _manifest(job, engine, rows, inputs, started)
+            with output.writing():
+                published = publish_rows(spark, output, tables, manifest)
+    return ComparisonFound(engine, rows, found, published, _broken(job, rows))
+
+
+@contextlib.contextmanager
+def _scores(job: CompareJob) -> Iterator[tuple[str, SparkSession, DataFrame, bool]]:
+    """Engine, session and per-query scores: as stored, evaluated now, or of a log's arms."""
+    if job.runs or job.qrels:
+        with evaluate(job.evaluation) as found:
+            assert found.scores is not None
+            spark = found.scores.sparkSession
+            yield found.engine, spark, long(found.scores, found.measures), True
+        return
+    with opened(job, "scores") as engine:
+        spark, local = engine.spark, engine.local_files
+
+        def read(role: str, source: str) -> DataFrame:
+            return read_table(spark, role, source, glob=job.glob, local=local)
+
+        if job.state:
+            state = read("state", job.state)
+            if job.first_and_last:
+                day = F.col("event_date").cast("string")
+                state = state.where(day.between(*job.first_and_last))
+            yield engine.name, spark, arm_scores(state, job.min_group), local
+            return
+        scores = read("scores", job.scores[0])
+        for source in job.scores[1:]:
+            scores = scores.unionByName(read("scores", source), allowMissingColumns=True)
+        yield engine.name, spark, scores, local
+
+
+def _rough(row: dict[str, Any]) -> str:
+    """The note of a comparison of arms: what its n counts, and whether that is enough."""
+    few = f", few: the error is rough below {BUCKETS}" if row["n_pairs"] < BUCKETS else ""
+    own = f"{row['note']}; " if row["note"] else ""
+    return f"{own}n counts buckets of users{few}"
+
+
+def _broken(job: CompareJob, rows: list[dict[str, Any]]) -> list[str]:
+    """What the gates found; a gate that no row answers is broken too."""
+    found = []
+    for gate in job.gates:
+        answers = [row for row in rows if gate.applies(row)]
+        if not answers:
+            found.append(f"no row of {gate.measure} in segment {gate.segment}: {gate.text}")
+        found += [text for row in answers if (text := gate.broken(row))]
+    return found
+
+
+def _manifest(
+    job: CompareJob, engine: str, rows: list[dict[str, Any]], inputs: list[str], started: str
+) -> dict[str, Any]:
+    return {
+        "job": "compare",
+        "version": __version__,
+        "engine": engine,
+        "tests": tests_of(job.test),
+        "options": dataclasses.asdict(job.options),
+        "baseline": job.baseline,
+        "inputs": [redacted(source) for source in inputs],
+        "rows": {"comparison": len(rows)},
+        "queries": max((row["n_pairs"] for row in rows if row["segment"] == ALL), default=0),
+        "started": started,
+        "finished": _now(),
+    }
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

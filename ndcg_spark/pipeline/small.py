@@ -1,0 +1,28 @@
+"""Publishing tables that are small enough to be written from the driver's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ndcg_spark.tables.write import Output
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def publish_rows(
+    spark: SparkSession,
+    output: Output,
+    tables: Mapping[str, tuple[Rows, str]],
+    manifest: Mapping[str, Any],
+) -> dict[str, str]:
+    """Stage and publish tables, each given as rows and schema, the manifest last; their places."""
+    for name, (rows, schema) in tables.items():
+        table = spark.createDataFrame([tuple(row.values()) for row in rows], schema)
+        table.coalesce(1).write.mode("error").parquet(output.staged(name))
+    output.write_json("manifest", "_manifest.json", manifest)
+    names = [*tables, "manifest"]
+    output.publish(names)
+    return {name: output.published(name) for name in names}

@@ -1,0 +1,61 @@
+"""What the jobs on click logs print."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from ndcg_spark.pipeline.clicks import ClickDay
+from ndcg_spark.printing.text import interval, number, print_rows, text_table
+
+
+def print_clicks(found: ClickDay, how: str, out: TextIO) -> None:
+    """Print a day of clicks: means with intervals by segment and arm, differences, the trend."""
+    if how == "json":
+        print(json.dumps(dataclasses.asdict(found), indent=1), file=out)
+        return
+    rows = [["measure", "segment", "arm", "mean", "95% interval", "coverage", "impressions"]]
+    for row in found.summary:
+        shown = "-" if row["suppressed"] else interval(row["ci_low"], row["ci_high"])
+        rows.append(
+            [
+                row["measure"],
+                row["segment"],
+                row["arm"],
+                number(row["mean"], False),
+                shown,
+                number(row["coverage"], False),
+                str(row["n_impressions"]),
+            ]
+        )
+    print(f"{found.date}\n{text_table(rows)}", file=out)
+    print_rows(found.differences, ("measure", "segment", "candidate", "delta", "p_value"), out)
+    for unit, means in found.units.items():
+        print(f"\nby {unit}", end="", file=out)
+        print_rows(means, ("measure", "segment", "arm", "macro", "weighted", "sqrt_weighted"), out)
+    trend = [row for row in found.trend if row["segment"] == "all"]
+    print_rows(trend, ("measure", "arm", "days", "before", "now", "change"), out)
+    print("\n" + ", ".join(f"{name} {n}" for name, n in found.counts.items()), file=out)
+    for table, path in found.tables.items():
+        print(f"{table}: {path}", file=out)
+
+
+def print_bias(found: Mapping[str, Any], how: str, out: TextIO) -> None:
+    """Print propensities, estimates with diagnostics, and the sweep."""
+    if how == "json":
+        print(json.dumps(found, indent=1), file=out)
+        return
+    ranks = found["propensities"]
+    print(
+        text_table([["rank", "propensity"], *[[str(r), f"{p:.4f}"] for r, p in ranks.items()]]),
+        file=out,
+    )
+    columns = ("name", "run", "ips", "se", "snips_click", "ess_share", "n_clipped", "n_unsupported")
+    print_rows(found["estimates"], columns, out)
+    print_rows(found["sweep"], ("name", "delta", "se"), out)
+    for eta in found["sign_flips"]:
+        print(f"the sign flips at eta {eta:.2f}", file=out)
+    for table, path in found.get("tables", {}).items():
+        print(f"{table}: {path}", file=out)

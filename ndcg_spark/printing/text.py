@@ -1,0 +1,77 @@
+"""Tables of text, Markdown and LaTeX, and how numbers are shown."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
+
+LETTERS = "abcdefghijklmnoprstuvwxyz"
+SUPERSCRIPTS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"  # there is no q
+
+
+def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], out: TextIO) -> None:
+    if not rows:
+        return
+    cells = [
+        [v if isinstance(v := row[c], str) else number(v, isinstance(v, int)) for c in columns]
+        for row in rows
+    ]
+    print(f"\n{text_table([[c.replace('_', ' ') for c in columns], *cells])}", file=out)
+
+
+def interval(low: float | None, high: float | None) -> str:
+    return "-" if low is None or high is None else f"{low:.4f}–{high:.4f}"
+
+
+def text_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows, the first being the heading, as an aligned table; all but the first column right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        first, *rest = (
+            cell.ljust(width) if i == 0 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        lines.append("  ".join([first, *rest]).rstrip())
+    lines.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(lines)
+
+
+def number(value: float | None, whole: bool) -> str:
+    if value is None:
+        return "-"
+    return str(round(value)) if whole and math.isfinite(value) else f"{value:.4f}"
+
+
+def plain(row: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no NaN: it becomes null."""
+    return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows, the first being the heading, as a Markdown table."""
+    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    return "\n".join([lines[0], "|---" + "|---:" * (len(rows[0]) - 1) + "|", *lines[1:]])
+
+
+def latex_table(rows: Sequence[Sequence[str]]) -> str:
+    """Rows, the first being the heading, as a LaTeX tabular of the package booktabs."""
+    lines = [" & ".join(map(latex_text, row)) + r" \\" for row in rows]
+    columns = "l" + "r" * (len(rows[0]) - 1)
+    head = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule"]
+    return "\n".join([*head, *lines[1:], r"\bottomrule", r"\end{tabular}"])
+
+
+def latex_text(text: str) -> str:
+    """Text with what is special in LaTeX written out; superscripts as math."""
+    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    special |= {sign: "\\" + sign for sign in "&%$#_{}"}
+    special |= {"▲": r"$^{\blacktriangle}$", "▼": r"$^{\blacktriangledown}$", "–": "--", "−": "$-$"}
+    shown = "".join(special.get(sign, sign) for sign in text)
+    return re.sub(
+        f"[{SUPERSCRIPTS}]+",
+        lambda found: f"$^{{{''.join(LETTERS[SUPERSCRIPTS.index(s)] for s in found[0])}}}$",
+        shown,
+    )
