@@ -1,5 +1,8 @@
 """Ranking evaluation at the scale of production logs: trec_eval's exactness, on Spark."""
 
+from ndcg_spark.compare.agreement import kendall_tau_b, rbo, tau_ap
+from ndcg_spark.compare.effects import detectable, sample_size
+from ndcg_spark.compare.options import Options as CompareOptions
 from ndcg_spark.errors import DiscountWarning, InputError, NdcgSparkError, UsageError
 from ndcg_spark.measures import (
     AP,
@@ -60,6 +63,7 @@ from ndcg_spark.measures import (
     parse_measures,
     relative_P,
 )
+from ndcg_spark.pipeline.compare import compare, trust
 from ndcg_spark.pipeline.evaluate import check
 from ndcg_spark.plan.evaluate import Evaluator, evaluate
 from ndcg_spark.plan.summarize import summarize
@@ -81,6 +85,7 @@ __all__ = [
     "Accuracy",
     "Batch",
     "Bpref",
+    "CompareOptions",
     "Compat",
     "DiscountWarning",
     "ElevenPoint",
@@ -123,16 +128,23 @@ __all__ = [
     "binG",
     "catalogue",
     "check",
+    "compare",
+    "detectable",
     "evaluate",
     "infAP",
+    "kendall_tau_b",
     "mean_reciprocal_click",
     "nDCG",
     "nDCG_cc",
     "nERR",
     "parse_measure",
     "parse_measures",
+    "rbo",
     "read_qrels",
     "read_run",
     "relative_P",
+    "sample_size",
     "summarize",
+    "tau_ap",
+    "trust",
 ]

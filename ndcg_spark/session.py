@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import importlib.util
 import os
 import sys
@@ -109,6 +110,7 @@ def _embedded(conf: Mapping[str, str]) -> Engine:
     # the file holds NaN (0.7.2): a NaN score would turn into a number
     os.environ["SAIL_EXECUTION__COLLECT_STATISTICS"] = "false"
     _keep_freed_memory()
+    _one_thread_a_product()
     # sorts spill to disk beyond this, instead of growing with the input
     os.environ.setdefault("SAIL_RUNTIME__MEMORY_POOL__TYPE", "fair")
     os.environ.setdefault("SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE", str(memory() // 2))
@@ -135,6 +137,14 @@ def _keep_freed_memory() -> None:
     if mallopt is not None:
         mallopt(-3, 32 * 2**20)  # M_MMAP_THRESHOLD, its largest value
         mallopt(-1, 512 * 2**20)  # M_TRIM_THRESHOLD
+
+
+def _one_thread_a_product() -> None:
+    """Have every task compute its matrix products itself, as Spark has its Python workers do: the
+    tasks fill the cores already, and waiting threads took half of a bootstrap's CPU.
+    """
+    if importlib.util.find_spec("threadpoolctl") is not None:
+        importlib.import_module("threadpoolctl").threadpool_limits(1, user_api="blas")
 
 
 def _spark(

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.errors import UsageError, nearest
 from ndcg_spark.kernel import paired
 from ndcg_spark.kernel.paired import Design
+from ndcg_spark.plan.lists import SORT, by_query, wanted
 from ndcg_spark.plan.summarize import ALL, segment_text
 from ndcg_spark.tables.contracts import PER_QUERY, Contract, Field, conform
 
@@ -42,10 +43,12 @@ def gathered(
     by: Sequence[str] = (),
     attributes: DataFrame | None = None,
 ) -> DataFrame:
-    """GATHERED(hash, segments, cells[(cell, value)]), one row a query; one shuffle.
+    """GATHERED(hash, segments, cells[], values[]), one row a query; one shuffle.
 
-    cell: measure * len(runs) + run. A query is in the segment ``all`` and, with `by`, in that of
-    its values; a table that has a column `segment` of its own is gathered by it instead.
+    cell: measure * len(runs) + run; its value is NaN where it is undefined. A query is in the
+    segment ``all`` and, with `by`, in that of its values; a table that has a column `segment` of
+    its own is gathered by it instead. Rows are sorted by query first, which spills where grouping
+    might not, unless the session says that all fits in memory (plan.lists.SORT).
     """
     names = [
         (run, measure, m * len(runs) + r)
@@ -54,28 +57,36 @@ def gathered(
     ]
     cells = scores.sparkSession.createDataFrame(names, "run_id string, measure string, cell int")
     rows = scores.join(F.broadcast(cells), ["run_id", "measure"])
-    keys = ["segment", "query_id"] if "segment" in scores.columns else ["query_id"]
+    keys = ["query_id", "segment"] if "segment" in scores.columns else ["query_id"]
+    if wanted(scores, SORT):
+        rows = by_query(rows).sortWithinPartitions(*keys)
     own = [name for name in by if name in scores.columns]
+    # an aggregate sees every row once for all its lists, so that these two run side by side; one
+    # list of structs takes twice the time
+    value = F.coalesce("value", F.lit(float("nan")))
     grouped = rows.groupBy(*keys).agg(
-        F.collect_list(F.struct("cell", "value")).alias("cells"),
+        F.collect_list("cell").alias("cells"),
+        F.collect_list(value).alias("values"),
         *[F.max(name).alias(name) for name in own],
     )
-    if attributes is not None:
-        grouped = grouped.join(_attributes(attributes, by), "query_id", "left")
+    there = [*scores.columns, *(attributes.columns if attributes is not None else ())]
     for name in by:
-        if name not in grouped.columns:
-            raise UsageError(f"no column {name!r} to compare by{nearest(name, grouped.columns)}")
+        if name not in there:
+            raise UsageError(f"no column {name!r} to compare by{nearest(name, there)}")
+    others = [name for name in by if name not in own]
+    if attributes is not None and others:
+        grouped = grouped.join(_attributes(attributes, others), "query_id", "left")
     if "segment" in keys:
         segments = F.array("segment")
     else:
         segments = F.array(F.lit(ALL), *([segment_text(by)] if by else []))
     hashed = F.xxhash64(F.col("query_id").cast("string"))
-    return grouped.select(hashed.alias("hash"), segments.alias("segments"), "cells")
+    return grouped.select(hashed.alias("hash"), segments.alias("segments"), "cells", "values")
 
 
 def _attributes(attributes: DataFrame, by: Sequence[str]) -> DataFrame:
     """One row a query: where there are several, the largest values."""
-    fields = [Field(name, "text") for name in by if name in attributes.columns]
+    fields = [Field(name, "text") for name in by]
     table = conform(attributes, Contract("attributes", (Field("query_id", "id"), *fields)))
     return table.groupBy("query_id").agg(*[F.max(f.name).alias(f.name) for f in fields])
 

@@ -184,7 +184,7 @@ def fisher(pair: Pair, alpha: float) -> Outcome:
         rms = math.sqrt(std**2 * (pair.n - 1) / pair.n + delta**2)
         z = delta * math.sqrt(pair.n) / rms
         return outcome(math.erfc(abs(z) / math.sqrt(2)), "normal limit")
-    changed = pair.sums.total("signs")[:, pair.column]
+    changed = pair.sums.total("signs", pair.column)
     total = delta * pair.n / (pair.scale * 2.0 ** (COARSE - DIGITS))
     # every difference is rounded to a unit, which must not break a tie
     hits = np.count_nonzero(np.abs(total - 2 * changed) >= abs(total) - pair.n)
@@ -194,12 +194,12 @@ def fisher(pair: Pair, alpha: float) -> Outcome:
 def poisson_bootstrap(pair: Pair, alpha: float) -> Outcome:
     """Bootstrap with Poisson(1) counts: percentile interval, p of the bootstrap t."""
     sums, column = pair.sums, pair.column
-    counts = sums.total("weights")[:, column]
+    counts = sums.total("weights", column)
     some = counts > 1
     counts = counts[some]
     unit, coarse = (pair.scale * 2.0 ** (k - DIGITS) for k in (COARSE, COARSER))
-    means = sums.total("weighted")[some, column] * unit / counts
-    squares = sums.total("squares")[some, column] * coarse**2 / counts
+    means = sums.total("weighted", column)[some] * unit / counts
+    squares = sums.total("squares", column)[some] * coarse**2 / counts
     spread = np.maximum(squares - means**2, 0.0) * counts / (counts - 1)
     return bootstrapped(pair, means, spread / counts, alpha, "poisson")
 
@@ -244,7 +244,9 @@ def resampled(
     if not corrected:
         return bootstrapped(pair, means, variances, alpha, "percentile")
     normal = NormalDist()
-    below = (np.count_nonzero(means < delta) + np.count_nonzero(means <= delta)) / 2
+    tie = 1e-12 * max(1.0, float(np.abs(d).max()))
+    less, more = np.count_nonzero(means < delta - tie), np.count_nonzero(means > delta + tie)
+    below = (less + replicates - more) / 2
     z0 = normal.inv_cdf(min(max(below / replicates, 0.5 / replicates), 1 - 0.5 / replicates))
     away = d - d.mean()  # in proportion to how the mean moves when a query is left out
     skew = float(np.sum(away**3) / (6 * np.sum(away**2) ** 1.5))

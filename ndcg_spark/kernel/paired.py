@@ -26,6 +26,7 @@ TIE = 0.5e-9  # differences below this share of the scale are ties
 SMALL = 50  # so many differences of a pair are kept as they are, for exact tests
 FEATURES = ("n", "either", "wins", "losses", "x", "y", "d", "hh", "hl", "ll")
 CHUNK = 128  # replicates at a time
+ROWS_OF_REPLICATES = 2048  # so that their factors stay in the cache
 
 
 @dataclass(frozen=True)
@@ -113,21 +114,33 @@ class Sums:
         if not (design.signs or design.weights):
             return
         coarse = np.rint(np.ldexp(d.astype(float), -COARSE))
-        for start in range(0, design.signs, CHUNK):
-            first, size = start // replicates.SIGNS_A_WORD, CHUNK // replicates.SIGNS_A_WORD
-            bits = replicates.signs(hashes, design.seed, first, size)[:, : design.signs - start]
-            self._total("signs", bits.T.astype(float) @ coarse, start)
-        if not design.weights:
-            return
         squares = np.rint(np.ldexp(d.astype(float), -COARSER)) ** 2
-        columns = d.shape[1]
-        right = np.concatenate([coarse, squares, valid.astype(float)], axis=1)
-        for start in range(0, design.weights, CHUNK):
-            first, size = start // replicates.COUNTS_A_WORD, CHUNK // replicates.COUNTS_A_WORD
-            counts = replicates.poisson(hashes, design.seed, first, size)
-            sums = counts[:, : design.weights - start].T.astype(float) @ right
-            for place, name in enumerate(("weighted", "squares", "weights")):
-                self._total(name, sums[:, place * columns : (place + 1) * columns], start)
+        parts = [coarse, squares] if valid.all() else [coarse, squares, valid.astype(float)]
+        weighed = np.concatenate(parts, axis=1)
+        for first in range(0, len(d), ROWS_OF_REPLICATES):
+            rows = slice(first, first + ROWS_OF_REPLICATES)
+            for start, factors in self._factors(replicates.signs, 64, design.signs, hashes[rows]):
+                self._total("signs", factors.T @ coarse[rows], start)
+            for start, factors in self._factors(
+                replicates.poisson, 4, design.weights, hashes[rows]
+            ):
+                sums = np.split(factors.T @ weighed[rows], len(parts), axis=1)
+                if len(parts) == 2:  # every column has the same units
+                    sums.append(np.broadcast_to(factors.sum(axis=0)[:, None], sums[0].shape))
+                for name, total in zip(("weighted", "squares", "weights"), sums, strict=True):
+                    self._total(name, total, start)
+
+    def _factors(
+        self, draw: Any, per_word: int, wanted: int, hashes: replicates.Words
+    ) -> Iterator[tuple[int, Array]]:
+        """(units, replicates) factors, CHUNK replicates at a time, in the same memory."""
+        factors = np.empty((len(hashes), CHUNK))
+        for start in range(0, wanted, CHUNK):
+            np.copyto(
+                factors,
+                draw(hashes, self.design.seed, start // per_word, CHUNK // per_word),
+            )
+            yield start, factors[:, : wanted - start]
 
     def _permute(self, whole: Ints, hashes: replicates.Words) -> None:
         for b in range(self.design.permutations):
@@ -141,9 +154,9 @@ class Sums:
         part[0] += whole >> 32
         part[1] += whole & 0xFFFFFFFF
 
-    def total(self, name: str) -> Array:
-        """The sums as doubles."""
-        high, low = self.parts[name]
+    def total(self, name: str, column: int | slice = slice(None)) -> Array:
+        """The sums as doubles, of all replicates and the columns asked for."""
+        high, low = self.parts[name][:, :, column]
         found: Array = np.ldexp(high.astype(float), 32) + low
         return found
 
@@ -205,7 +218,7 @@ SUMMED = pa.schema([("segment", pa.string()), ("sums", pa.binary())])
 
 
 def sum_pairs(batches: Iterator[pa.RecordBatch], design: Design) -> Iterator[pa.RecordBatch]:
-    """One row (segment, sums) for each segment, of rows (hash, segments, cells[(cell, value)]).
+    """One row (segment, sums) for each segment, of rows (hash, segments, cells[], values[]).
 
     cell: measure * systems + system. A query twice in one system is refused (E170).
     """
@@ -251,9 +264,7 @@ def matrix(block: pa.RecordBatch, design: Design) -> tuple[Array, Any]:
     """(queries, measures, systems) values, NaN where there are none, and which are there."""
     cells = block.column("cells")
     sizes = cells.value_lengths().to_numpy()
-    inside = cells.flatten()
-    cell = inside.field("cell").to_numpy()
-    value = inside.field("value").to_numpy(zero_copy_only=False)
+    cell, value = cells.flatten().to_numpy(), block.column("values").flatten().to_numpy()
     shape = (block.num_rows, design.measures, design.systems)
     place = np.repeat(np.arange(len(sizes)), sizes) * (shape[1] * shape[2]) + cell
     times = np.bincount(place, minlength=int(np.prod(shape)))

@@ -6,7 +6,7 @@ The word of unit u in block b is ``splitmix64(hash(u) ^ splitmix64(salt ^ (seed 
 
 from __future__ import annotations
 
-import functools
+import itertools
 import math
 from typing import Any
 
@@ -27,9 +27,15 @@ def splitmix64(x: Words) -> Words:
     ['0xe220a8397b1dcdaf', '0x910a2dec89025cc1']
     """
     z: Words = x + _STEP
-    z = (z ^ (z >> np.uint64(30))) * _FIRST
-    z = (z ^ (z >> np.uint64(27))) * _SECOND
-    return z ^ (z >> np.uint64(31))
+    shifted = z >> np.uint64(30)  # in place from here on: new pages cost more than the arithmetic
+    z ^= shifted
+    z *= _FIRST
+    np.right_shift(z, np.uint64(27), out=shifted)
+    z ^= shifted
+    z *= _SECOND
+    np.right_shift(z, np.uint64(31), out=shifted)
+    z ^= shifted
+    return z
 
 
 def _words(units: Words, seed: int, salt: np.uint64, first: int, blocks: int) -> Words:
@@ -41,22 +47,26 @@ def _words(units: Words, seed: int, salt: np.uint64, first: int, blocks: int) ->
 def signs(units: Words, seed: int, first: int, blocks: int) -> npt.NDArray[np.uint8]:
     """(units, 64 * blocks) fair bits: whether a unit's difference changes its sign."""
     words = _words(units, seed, _SIGN, first, blocks)
-    return np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, bitorder="little")
+    return np.unpackbits(words.astype("<u8", copy=False).view(np.uint8), axis=1, bitorder="little")
 
 
 def poisson(units: Words, seed: int, first: int, blocks: int) -> npt.NDArray[np.uint8]:
     """(units, 4 * blocks) Poisson(1) counts, their probabilities rounded to multiples of 2^-16."""
-    words = _words(units, seed, _COUNT, first, blocks)
-    counts: npt.NDArray[np.uint8] = _counts()[words.astype("<u8").view("<u2")]
+    quarters = _words(units, seed, _COUNT, first, blocks).astype("<u8", copy=False).view("<u2")
+    counts = (quarters >= _REACHED[0]).view(np.uint8)
+    for threshold in _REACHED[1:]:  # comparisons of 16 bits are faster than a look-up
+        counts += (quarters >= threshold).view(np.uint8)
     return counts
 
 
-@functools.cache
-def _counts() -> npt.NDArray[np.uint8]:
-    """The inverse distribution function of Poisson(1) at every multiple of 2^-16."""
-    below = np.cumsum([math.exp(-1) / math.factorial(k) for k in range(12)])
-    middle = (np.arange(2**16) + 0.5) / 2**16
-    return np.searchsorted(below, middle, side="right").astype(np.uint8)
+def _thresholds() -> list[np.uint16]:
+    """The smallest multiples of 2^-16 at which the inverse distribution reaches 1, 2, …"""
+    below = [math.exp(-1) / math.factorial(k) for k in range(12)]
+    reached = [math.ceil(2**16 * total - 0.5) for total in itertools.accumulate(below)]
+    return [np.uint16(place) for place in reached if place < 2**16]
+
+
+_REACHED = _thresholds()
 
 
 def orders(units: Words, seed: int, replicate: int, items: int) -> npt.NDArray[np.intp]:

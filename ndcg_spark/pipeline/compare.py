@@ -21,6 +21,7 @@ from ndcg_spark.kernel.paired import SMALL, Design, Sums
 from ndcg_spark.measures import parse_measures
 from ndcg_spark.measures.batch import Array
 from ndcg_spark.measures.names import MeasureLike
+from ndcg_spark.pipeline.opened import refused
 
 MATRIX_CELLS = 5_000_000  # values of one measure that the discriminative power looks at
 POWER = (
@@ -253,7 +254,10 @@ def _scale(counts: dict[tuple[str, str], dict[str, Any]], measure: str) -> float
 
 
 def _sums(together: DataFrame, design: Design) -> dict[str, Sums]:
-    rows = gather.pair_sums(together, design).collect()
+    try:
+        rows = gather.pair_sums(together, design).collect()
+    except Exception as problem:
+        raise refused(problem) from problem.__cause__
     return {row["segment"]: Sums.merged(design, [bytes(row["sums"])]) for row in rows}
 
 

@@ -16,16 +16,18 @@ from ndcg_spark.compare.options import tests_of
 from ndcg_spark.compare.table import COMPARISON
 from ndcg_spark.config import CompareJob
 from ndcg_spark.pipeline.compare import AGREEMENT, ASL, POWER, Trust, compared, trust
-from ndcg_spark.pipeline.evaluate import evaluate
+from ndcg_spark.pipeline.evaluate import evaluate, fits_in_memory
 from ndcg_spark.pipeline.opened import opened
 from ndcg_spark.pipeline.small import publish_rows
 from ndcg_spark.plan.evaluate import long
+from ndcg_spark.plan.lists import SORT
 from ndcg_spark.plan.summarize import ALL
 from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.read import read_table
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
 
+SCORE_BYTES = 30  # measured: what a row of scores takes while its query is gathered
 BUCKETS = 200  # buckets of users below which an error is rough (1 / sqrt(2 K))
 
 
@@ -96,6 +98,9 @@ def _scores(job: CompareJob) -> Iterator[tuple[str, SparkSession, DataFrame, boo
                 state = state.where(day.between(*job.first_and_last))
             yield engine.name, spark, arm_scores(state, job.min_group), local
             return
+        if engine.embedded:
+            fits = fits_in_memory(job.scores, SCORE_BYTES)
+            spark.conf.set(SORT, str(not fits).lower())
         scores = read("scores", job.scores[0])
         for source in job.scores[1:]:
             scores = scores.unionByName(read("scores", source), allowMissingColumns=True)

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import datetime
 import platform
-import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -18,7 +17,7 @@ from ndcg_spark.config import EvaluateJob
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.kernel.refuse import REFUSED
 from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
-from ndcg_spark.pipeline.opened import opened
+from ndcg_spark.pipeline.opened import opened, refused
 from ndcg_spark.plan.evaluate import conformed, long, runs_contract, score_lists
 from ndcg_spark.plan.lists import SHUFFLE, SORT
 from ndcg_spark.plan.summarize import SCHEMA, summarize_lists
@@ -93,7 +92,7 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
                 for key, value in {SHUFFLE: "false", **GATHERED}.items():
                     spark.conf.set(key, value)
             if engine.embedded:
-                fits = _fits_in_memory([job.qrels, *job.runs])
+                fits = fits_in_memory([job.qrels, *job.runs], ROW_BYTES)
                 spark.conf.set(SORT, str(not fits).lower())
             scores = _scored(stack, engine, output, *tables, measures, policies)
             with _diagnosed(*tables, measures, policies):
@@ -107,10 +106,10 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
             yield Evaluation(engine.name, measures, labels, counts, aggregate, scores, published)
 
 
-def _fits_in_memory(sources: Sequence[str]) -> bool:
+def fits_in_memory(sources: Sequence[str], row_bytes: int) -> bool:
     """Whether the embedded engine may gather all rows at once: a third of its CPU is the sort."""
     rows = [parquet_rows(source) for source in sources]
-    return None not in rows and sum(filter(None, rows)) * ROW_BYTES < memory() // 4
+    return None not in rows and sum(filter(None, rows)) * row_bytes < memory() // 4
 
 
 def _scored(
@@ -147,9 +146,9 @@ def _diagnosed(
         yield
     except Exception as problem:
         if REFUSED not in str(problem):
-            raise _refused(problem) from problem.__cause__
+            raise refused(problem) from problem.__cause__
         found = checks.problems(runs, qrels, measures, policies)
-        raise (checks.refusal(found) if found else _refused(problem)) from None
+        raise (checks.refusal(found) if found else refused(problem)) from None
 
 
 def check(
@@ -267,14 +266,8 @@ def _aggregate(
     try:
         rows = [row.asDict() for row in summarize_lists(scores, measures, weights).collect()]
     except Exception as problem:
-        raise _refused(problem) from problem.__cause__
+        raise refused(problem) from problem.__cause__
     return sorted(rows, key=lambda row: (row["run_id"], row["segment"], place[row["measure"]]))
-
-
-def _refused(problem: Exception) -> Exception:
-    """The InputError that a worker raised, out of the engine's error around it."""
-    found = re.search(r"InputError: (E\d+): (.*)", str(problem))
-    return InputError(found[1], found[2].strip()) if found else problem
 
 
 def _weights(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 
 from ndcg_spark import session
 from ndcg_spark.config import Job
+from ndcg_spark.errors import InputError
 from ndcg_spark.session import Engine
 from ndcg_spark.tables.read import translate
 
@@ -21,3 +23,9 @@ def opened(job: Job, role: str = "input") -> Iterator[Engine]:
         raise translate(problem, role) from problem.__cause__
     finally:
         engine.stop()
+
+
+def refused(problem: Exception) -> Exception:
+    """The InputError that a worker raised, out of the engine's error around it."""
+    found = re.search(r"InputError: (E\d+): (.*)", str(problem))
+    return InputError(found[1], found[2].strip()) if found else problem

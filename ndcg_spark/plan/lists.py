@@ -52,21 +52,22 @@ def query_rows(
     listed = runs.select("query_id", name, *[c.alias(f) for f, (c, _) in fields.items()])
     unnamed = F.lit(None).cast("string").alias("run_id")
     judged = qrels.select("query_id", unnamed, *[c.alias(f) for f, (_, c) in fields.items()])
-    shuffled, is_sorted = _wanted(runs, SHUFFLE), _wanted(runs, SORT)
+    shuffled, is_sorted = wanted(runs, SHUFFLE), wanted(runs, SORT)
     if shuffled and is_sorted and _streams(runs):
         listed = listed.withColumn("names", F.lit(None).cast("array<string>"))
         judged = names.crossJoin(judged).select(*listed.columns)  # the one row first: see Engines
-        return _by_query(listed.unionByName(judged)).sortWithinPartitions("query_id")
+        return by_query(listed.unionByName(judged)).sortWithinPartitions("query_id")
     rows = listed.unionByName(judged)
     if shuffled:
-        rows = _by_query(rows)
+        rows = by_query(rows)
     if is_sorted:
         rows = rows.sortWithinPartitions("query_id")
     docs = F.collect_list(F.struct("run_id", *fields)).alias("docs")
     return names.crossJoin(rows.groupBy("query_id").agg(docs))
 
 
-def _by_query(rows: DataFrame) -> DataFrame:
+def by_query(rows: DataFrame) -> DataFrame:
+    """The rows shuffled by query, into as many partitions as the session shuffles into."""
     partitions = int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     return rows.repartition(partitions, "query_id")
 
@@ -96,7 +97,8 @@ def _streams(table: DataFrame) -> bool:
     return session.conf.get(STREAM, str(classic).lower()) == "true"
 
 
-def _wanted(table: DataFrame, setting: str) -> bool:
+def wanted(table: DataFrame, setting: str) -> bool:
+    """Whether one of the settings above is not switched off in the table's session."""
     return table.sparkSession.conf.get(setting, "true") != "false"
 
 
