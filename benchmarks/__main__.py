@@ -37,7 +37,7 @@ class Task:
         return statistics.median(cost.cpu for cost in self.costs)
 
 
-def tasks(deep: Path, short: Path, log: Path, small: bool) -> list[Task]:
+def tasks(deep: Path, short: Path, log: Path, scores: Path, small: bool) -> list[Task]:
     """What is compared with what."""
     six = list(peers.MEASURES)
     found = []
@@ -71,6 +71,22 @@ def tasks(deep: Path, short: Path, log: Path, small: bool) -> list[Task]:
             json.loads,
         )
     )
+    for engine in ("sail", "spark"):
+        t = ours.compare(engine, scores, "--test", "t")
+        found.append(Task("comparison", f"ndcg_spark {engine}", t, _differences))
+        both = ours.compare(engine, scores, "--test", "t,bootstrap")
+        found.append(Task("comparison, bootstrap", f"ndcg_spark {engine}", both))
+    for tool, name in (("duckdb", "differences"), ("pandas, scipy", "paired_t")):
+        command = [sys.executable, "-m", "benchmarks.peers", name, str(scores)]
+        found.append(Task("comparison", tool, command, json.loads, name == "paired_t"))
+    return found
+
+
+def _differences(output: str) -> peers.Means:
+    found: peers.Means = {}
+    for row in json.loads(output)["comparison"]:
+        pair = f"{row['candidate']} - {row['baseline']}"
+        found.setdefault(pair, {})[row["measure"]] = row["delta"]
     return found
 
 
@@ -95,7 +111,7 @@ def check(done: list[Task]) -> None:
     Raises:
         SystemExit: where two tools disagree; no figure is printed then.
     """
-    for workload in ("deep", "short", "impressions"):
+    for workload in ("deep", "short", "impressions", "comparison"):
         found = {
             task.tool: task.means(task.costs[0].output)
             for task in done
@@ -166,9 +182,10 @@ def main() -> None:
     deep = data.make_lists(place / f"deep-{given.rows}", data.deep(given.rows))
     short = data.make_lists(place / f"short-{given.rows}", data.short(given.rows))
     log = data.make_impressions(place / f"impressions-{given.rows}", given.rows)
+    scores = data.make_scores(place / f"scores-{given.rows}", given.rows)
     wanted = [
         task
-        for task in tasks(deep, short, log, given.rows <= SMALL)
+        for task in tasks(deep, short, log, scores, given.rows <= SMALL)
         if given.only in f"{task.workload} {task.tool}"
     ]
     for number in range(given.runs):  # in turns, so that a slow minute hits all alike

@@ -95,6 +95,36 @@ def make_impressions(place: Path, rows: int, seed: int = 1) -> Path:
     return place
 
 
+SYSTEMS = ("bm25", "dense", "rerank")
+SCORED = ("AP", "RR", "nDCG@10", "P@10", "R@100")
+
+
+def make_scores(place: Path, rows: int, seed: int = 1) -> Path:
+    """Write per-query scores of three systems by five measures, `rows` rows; a made one is kept."""
+    if (place / "_done").exists():
+        return place
+    place.mkdir(parents=True, exist_ok=True)
+    queries, per_file = max(rows // (len(SYSTEMS) * len(SCORED)), 1), 200_000
+    for start in range(0, queries, per_file):
+        n = min(per_file, queries - start)
+        rng = np.random.default_rng([seed, start])
+        hidden = rng.random((len(SCORED), n))
+        own = 0.15 * rng.standard_normal((len(SYSTEMS), len(SCORED), n))
+        better = 0.002 * np.arange(len(SYSTEMS))[:, None, None]
+        every = np.arange(len(SYSTEMS) * len(SCORED) * n)
+        table = pa.table(
+            {
+                "run_id": pa.array(SYSTEMS).take(pa.array(every // (len(SCORED) * n))),
+                "query_id": _ids("q", start + every % n),
+                "measure": pa.array(SCORED).take(pa.array(every // n % len(SCORED))),
+                "value": np.clip(hidden + better + own, 0, 1).ravel(),
+            }
+        )
+        _write(place / f"part-{start // per_file:05d}.parquet", table)
+    (place / "_done").touch()
+    return place
+
+
 def _run(
     lists: Lists, queries: np.ndarray, run: str, number: int, rng: np.random.Generator
 ) -> pa.Table:

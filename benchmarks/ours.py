@@ -27,6 +27,11 @@ def clicks(engine: str, log: Path, *flags: str) -> list[str]:
     return [*_job("clicks", engine), "--impressions", str(log), "--date", "2026-11-29", *flags]
 
 
+def compare(engine: str, scores: Path, *flags: str) -> list[str]:
+    """`ndcg-spark compare` of all pairs of systems."""
+    return [*_job("compare", engine), "--scores", str(scores), *flags]
+
+
 def _job(name: str, engine: str) -> list[str]:
     memory = ["--conf", f"spark.driver.memory={MEMORY}"] if engine == "spark" else []
     program = str(Path(sys.executable).with_name("ndcg-spark"))

@@ -254,10 +254,45 @@ def patterns(log: Path) -> Means:
     return found
 
 
+def differences(scores: Path) -> Means:
+    """Mean and deviation of the differences of all pairs, in DuckDB: what a t test needs."""
+    import duckdb
+
+    found: Means = {}
+    pairs = (("bm25", "dense"), ("bm25", "rerank"), ("dense", "rerank"))
+    moments = ", ".join(
+        f"avg({b} - {a}), stddev_samp({b} - {a}), regr_count({b}, {a})" for a, b in pairs
+    )
+    rows = duckdb.sql(f"""
+        with wide as (pivot (from '{scores}/*.parquet') on run_id using first(value)
+                      group by query_id, measure)
+        select measure, {moments} from wide group by measure""").fetchall()
+    for measure, *values in rows:
+        for (a, b), mean in zip(pairs, values[::3], strict=True):
+            found.setdefault(f"{b} - {a}", {})[measure] = mean
+    return found
+
+
+def paired_t(scores: Path) -> Means:
+    """The same by a pandas pivot and scipy's paired t test, as a notebook would do it."""
+    import pandas as pd
+    from scipy.stats import ttest_rel
+
+    found: Means = {}
+    table = pd.read_parquet(scores)
+    wide = table.pivot(index="query_id", columns=["measure", "run_id"], values="value")
+    for a, b in (("bm25", "dense"), ("bm25", "rerank"), ("dense", "rerank")):
+        for measure in wide.columns.levels[0]:
+            x, y = wide[measure, a], wide[measure, b]
+            ttest_rel(y, x, nan_policy="omit")
+            found.setdefault(f"{b} - {a}", {})[measure] = float((y - x).mean())
+    return found
+
+
 PEERS: dict[str, Callable[[Path], Means]] = {
     f.__name__: f for f in (duckdb, polars, pytrec_eval, ir_measures, ranx, mllib)
 }
 
 if __name__ == "__main__":
-    tool = patterns if sys.argv[1] == "patterns" else PEERS[sys.argv[1]]
-    print(json.dumps(tool(Path(sys.argv[2]))))
+    others = {f.__name__: f for f in (patterns, differences, paired_t)}
+    print(json.dumps({**PEERS, **others}[sys.argv[1]](Path(sys.argv[2]))))
