@@ -1,5 +1,6 @@
 """Ranking evaluation at the scale of production logs: trec_eval's exactness, on Spark."""
 
+from ndcg_spark import theory
 from ndcg_spark.compare.agreement import kendall_tau_b, rbo, tau_ap
 from ndcg_spark.compare.effects import detectable, sample_size
 from ndcg_spark.compare.options import Options as CompareOptions
@@ -64,6 +65,7 @@ from ndcg_spark.measures import (
     relative_P,
 )
 from ndcg_spark.pipeline.compare import compare, trust
+from ndcg_spark.pipeline.distinguishability import distinguishability
 from ndcg_spark.pipeline.evaluate import check
 from ndcg_spark.plan.evaluate import Evaluator, evaluate
 from ndcg_spark.plan.summarize import summarize
@@ -130,6 +132,7 @@ __all__ = [
     "check",
     "compare",
     "detectable",
+    "distinguishability",
     "evaluate",
     "infAP",
     "kendall_tau_b",
@@ -146,5 +149,6 @@ __all__ = [
     "sample_size",
     "summarize",
     "tau_ap",
+    "theory",
     "trust",
 ]

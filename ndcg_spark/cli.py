@@ -15,6 +15,7 @@ from ndcg_spark.config import (
     ClickLabelsJob,
     ClicksJob,
     CompareJob,
+    DistinguishabilityJob,
     EvaluateJob,
     ImportTrecJob,
     Job,
@@ -26,10 +27,12 @@ from ndcg_spark.measures import catalogue
 from ndcg_spark.pipeline.click_labels import click_bias, click_labels
 from ndcg_spark.pipeline.clicks import clicks
 from ndcg_spark.pipeline.compare_job import compare_job
+from ndcg_spark.pipeline.distinguishability import distinguishability_job
 from ndcg_spark.pipeline.evaluate import evaluate
 from ndcg_spark.pipeline.prepare import import_trec, prepare
 from ndcg_spark.printing.clicks import print_bias, print_clicks
 from ndcg_spark.printing.comparison import print_comparison
+from ndcg_spark.printing.distinguishability import print_distinguished
 from ndcg_spark.printing.evaluation import print_evaluation
 from ndcg_spark.sample.demo import demo_job
 from ndcg_spark.version import __version__
@@ -143,6 +146,14 @@ def _compare(given: dict[str, Any]) -> None:
         raise CheckError("; ".join(found.broken))
 
 
+def _distinguishability(given: dict[str, Any]) -> None:
+    job = DistinguishabilityJob.read(given, given.pop("config", None))
+    found = distinguishability_job(job)
+    if not job.quiet:
+        print(f"ndcg-spark: engine {found.engine}", file=sys.stderr)
+    print_distinguished(found, job.format, sys.stdout)
+
+
 def _click_labels(given: dict[str, Any]) -> None:
     job = ClickLabelsJob.read(given, given.pop("config", None))
     found = click_labels(job)
@@ -175,6 +186,11 @@ COMMANDS: dict[str, tuple[Command, type[Job] | None, str]] = {
     "evaluate": (_evaluate, EvaluateJob, "evaluate runs against qrels"),
     "import-trec": (_import_trec, ImportTrecJob, "TREC text files to Parquet"),
     "compare": (_compare, CompareJob, "did it get better? systems or arms compared"),
+    "distinguishability": (
+        _distinguishability,
+        DistinguishabilityJob,
+        "which discount and cut-off tells rankers apart",
+    ),
     "clicks": (_clicks, ClicksJob, "a day of impressions to mergeable state, summary and trend"),
     "click-labels": (_click_labels, ClickLabelsJob, "judgements from clicks"),
     "click-bias": (_click_bias, ClickBiasJob, "propensities, and estimates corrected by them"),

@@ -14,6 +14,7 @@ FLOORS = [
     {"tables"},
     {"plan"},
     {"clicks", "compare"},
+    {"theory"},
     {"config", "session"},
     {"pipeline"},
     {"printing", "sample"},
@@ -21,7 +22,7 @@ FLOORS = [
     {"__main__"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-OUTSIDE = {"numpy", "pandas", "pyarrow", "pyspark", "pysail", "scipy"}
+OUTSIDE = {"numpy", "pandas", "pyarrow", "pyspark", "pysail", "scipy", "matplotlib"}
 ALLOWED_OUTSIDE = {
     "measures": {"numpy"},
     "kernel": {"numpy", "pyarrow"},

@@ -14,6 +14,7 @@ import numpy as np
 
 from ndcg_spark.compare.effects import hedges
 from ndcg_spark.kernel.paired import COARSE, COARSER, DIGITS, SMALL, TIE, Sums
+from ndcg_spark.kernel.totals import of_squares
 from ndcg_spark.measures.batch import Array, Ints
 from ndcg_spark.plan.intervals import t_quantile, t_two_sided
 
@@ -42,12 +43,12 @@ class Pair:
         design = sums.design
         column, scale = measure * len(design.pairs) + place, design.scales[measure]
         n, either, wins, losses, x, y, d, hh, hl, ll = (
-            sums.exact("pairs", (row, column)) for row in range(10)
+            sums.totals.exact("pairs", (row, column)) for row in range(10)
         )
         unit = scale * 2.0**-DIGITS
         std = None
         if n > 1:
-            squares = (hh << 42) + (hl << 22) + ll
+            squares = of_squares(hh, hl, ll)
             std = unit * math.sqrt((n * squares - d * d) / (n * (n - 1)))
             if std < TIE * min(scale, 1.0):
                 std = 0.0
@@ -184,7 +185,7 @@ def fisher(pair: Pair, alpha: float) -> Outcome:
         rms = math.sqrt(std**2 * (pair.n - 1) / pair.n + delta**2)
         z = delta * math.sqrt(pair.n) / rms
         return outcome(math.erfc(abs(z) / math.sqrt(2)), "normal limit")
-    changed = pair.sums.total("signs", pair.column)
+    changed = pair.sums.totals.doubles("signs", pair.column)
     total = delta * pair.n / (pair.scale * 2.0 ** (COARSE - DIGITS))
     # every difference is rounded to a unit, which must not break a tie
     hits = np.count_nonzero(np.abs(total - 2 * changed) >= abs(total) - pair.n)
@@ -194,12 +195,12 @@ def fisher(pair: Pair, alpha: float) -> Outcome:
 def poisson_bootstrap(pair: Pair, alpha: float) -> Outcome:
     """Bootstrap with Poisson(1) counts: percentile interval, p of the bootstrap t."""
     sums, column = pair.sums, pair.column
-    counts = sums.total("weights", column)
+    counts = sums.totals.doubles("weights", column)
     some = counts > 1
     counts = counts[some]
     unit, coarse = (pair.scale * 2.0 ** (k - DIGITS) for k in (COARSE, COARSER))
-    means = sums.total("weighted", column)[some] * unit / counts
-    squares = sums.total("squares", column)[some] * coarse**2 / counts
+    means = sums.totals.doubles("weighted", column)[some] * unit / counts
+    squares = sums.totals.doubles("squares", column)[some] * coarse**2 / counts
     spread = np.maximum(squares - means**2, 0.0) * counts / (counts - 1)
     return bootstrapped(pair, means, spread / counts, alpha, "poisson")
 

@@ -83,7 +83,7 @@ def ranges(pair: Pair) -> Array:
     design = pair.sums.design
     measure = pair.column // len(design.pairs)
     columns = slice(measure * design.systems, (measure + 1) * design.systems)
-    permuted = pair.sums.total("permuted", columns) * pair.scale * 2.0**-DIGITS / pair.n
+    permuted = pair.sums.totals.doubles("permuted", columns) * pair.scale * 2.0**-DIGITS / pair.n
     found: Array = permuted.max(axis=1) - permuted.min(axis=1)
     return found
 

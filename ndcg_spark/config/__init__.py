@@ -3,6 +3,7 @@
 from ndcg_spark.config.base import Job, add_flags, option, pairs
 from ndcg_spark.config.clicks import ClickBiasJob, ClickLabelsJob, ClicksJob, LogJob
 from ndcg_spark.config.compare import CompareJob
+from ndcg_spark.config.distinguishability import DistinguishabilityJob
 from ndcg_spark.config.evaluate import EvaluateJob, ImportTrecJob, PrepareJob, ScoringJob
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "ClickLabelsJob",
     "ClicksJob",
     "CompareJob",
+    "DistinguishabilityJob",
     "EvaluateJob",
     "ImportTrecJob",
     "Job",

@@ -16,12 +16,12 @@ import pyarrow as pa
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.kernel import replicates
+from ndcg_spark.kernel.totals import Totals, squares
 from ndcg_spark.measures.batch import Array, Ints
 
 ROWS = 8192  # of a block: bounds memory, and the size of sums
 DIGITS = 40  # binary digits of a value
 COARSE, COARSER = 8, 24  # digits dropped of differences in replicates, and of those to be squared
-LIMB = 21
 TIE = 0.5e-9  # differences below this share of the scale are ties
 SMALL = 50  # so many differences of a pair are kept as they are, for exact tests
 FEATURES = ("n", "either", "wins", "losses", "x", "y", "d", "hh", "hl", "ll")
@@ -73,9 +73,7 @@ class Sums:
 
     def __init__(self, design: Design) -> None:
         self.design = design
-        self.parts = {
-            name: np.zeros((2, *shape), np.int64) for name, shape in design.shapes.items()
-        }
+        self.totals = Totals(design.shapes)
         columns = design.measures * len(design.pairs)
         self.kept = np.zeros(columns, np.int64)
         self.small = np.full((columns, SMALL + 1), np.nan)
@@ -96,12 +94,8 @@ class Sums:
 
     def _pairs(self, either: Array, valid: Array, left: Ints, right: Ints, d: Ints) -> None:
         tie = np.repeat([tie_units(s) for s in self.design.scales], len(self.design.pairs))
-        high, low = d >> LIMB, d & ((1 << LIMB) - 1)
-        terms = (
-            valid, either, d > tie, d < -tie, left, right, d,
-            high * high, high * low, low * low,
-        )  # fmt: skip
-        self._total("pairs", np.stack([term.sum(axis=0, dtype=np.int64) for term in terms]))
+        terms = (valid, either, d > tie, d < -tie, left, right, d, *squares(d))
+        self.totals.add("pairs", np.stack([term.sum(axis=0, dtype=np.int64) for term in terms]))
 
     def _keep(self, valid: Array, d: Ints) -> None:
         for column in np.flatnonzero(self.kept <= SMALL):
@@ -114,13 +108,13 @@ class Sums:
         if not (design.signs or design.weights):
             return
         coarse = np.rint(np.ldexp(d.astype(float), -COARSE))
-        squares = np.rint(np.ldexp(d.astype(float), -COARSER)) ** 2
-        parts = [coarse, squares] if valid.all() else [coarse, squares, valid.astype(float)]
+        squared = np.rint(np.ldexp(d.astype(float), -COARSER)) ** 2
+        parts = [coarse, squared] if valid.all() else [coarse, squared, valid.astype(float)]
         weighed = np.concatenate(parts, axis=1)
         for first in range(0, len(d), ROWS_OF_REPLICATES):
             rows = slice(first, first + ROWS_OF_REPLICATES)
             for start, factors in self._factors(replicates.signs, 64, design.signs, hashes[rows]):
-                self._total("signs", factors.T @ coarse[rows], start)
+                self.totals.add("signs", factors.T @ coarse[rows], start)
             for start, factors in self._factors(
                 replicates.poisson, 4, design.weights, hashes[rows]
             ):
@@ -128,7 +122,7 @@ class Sums:
                 if len(parts) == 2:  # every column has the same units
                     sums.append(np.broadcast_to(factors.sum(axis=0)[:, None], sums[0].shape))
                 for name, total in zip(("weighted", "squares", "weights"), sums, strict=True):
-                    self._total(name, total, start)
+                    self.totals.add(name, total, start)
 
     def _factors(
         self, draw: Any, per_word: int, wanted: int, hashes: replicates.Words
@@ -146,40 +140,20 @@ class Sums:
         for b in range(self.design.permutations):
             order = replicates.orders(hashes, self.design.seed, b, self.design.systems)
             shuffled = np.take_along_axis(whole, order[:, None, :], axis=2)
-            self._total("permuted", shuffled.sum(axis=0).reshape(1, -1), b)
-
-    def _total(self, name: str, sums: Array | Ints, start: int = 0) -> None:
-        whole = sums.astype(np.int64)
-        part = self.parts[name][:, start : start + len(whole)]
-        part[0] += whole >> 32
-        part[1] += whole & 0xFFFFFFFF
-
-    def total(self, name: str, column: int | slice = slice(None)) -> Array:
-        """The sums as doubles, of all replicates and the columns asked for."""
-        high, low = self.parts[name][:, :, column]
-        found: Array = np.ldexp(high.astype(float), 32) + low
-        return found
-
-    def exact(self, name: str, place: tuple[int, int]) -> int:
-        """One sum, exactly."""
-        high, low = self.parts[name][(slice(None), *place)]
-        return (int(high) << 32) + int(low)
+            self.totals.add("permuted", shuffled.sum(axis=0).reshape(1, -1), b)
 
     def pack(self) -> bytes:
-        parts = [part.ravel() for part in self.parts.values()]
-        return np.concatenate([*parts, self.kept, self.small.ravel().view(np.int64)]).tobytes()
+        small = self.small.ravel().view(np.int64)
+        return np.concatenate([self.totals.numbers(), self.kept, small]).tobytes()
 
     @classmethod
     def merged(cls, design: Design, packed: Sequence[bytes]) -> Sums:
         """The sum of several."""
         found = cls(design)
         for text in packed:
-            numbers, at = np.frombuffer(text, np.int64), 0
-            for part in found.parts.values():
-                part += numbers[at : at + part.size].reshape(part.shape)
-                at += part.size
-            kept = numbers[at : at + len(found.kept)]
-            small = numbers[at + len(kept) :].view(float).reshape(found.small.shape)
+            numbers = found.totals.merge(np.frombuffer(text, np.int64))
+            kept = numbers[: len(found.kept)]
+            small = numbers[len(kept) :].view(float).reshape(found.small.shape)
             for column in np.flatnonzero(found.kept <= SMALL):
                 had, more = found.kept[column], small[column, : kept[column]]
                 more = more[: SMALL + 1 - had]

@@ -55,12 +55,19 @@ def limits(cutoff: int | str | None, batch: Batch, rel: float = 1.0) -> Ints:
 def _limits(value: int | str | None, rel: float, batch: Batch) -> Ints:
     if value is None:
         return np.full(len(batch), np.iinfo(np.int64).max)
-    if isinstance(value, int):
-        return np.full(len(batch), value)
     if value == "R":
         return batch.n_rel(rel)
+    return depth_at(value, batch.n_ret)
+
+
+def depth_at(value: int | str | None, n: Ints) -> Ints:
+    """The last rank that counts in lists of n documents; any cut-off but R."""
+    if value is None:
+        return n
+    if isinstance(value, int):
+        return np.full_like(n, value)
     if value == "sqrt(n)":
-        return np.maximum(1, np.sqrt(batch.n_ret).astype(np.int64))
+        return np.maximum(1, np.sqrt(n).astype(np.int64))
     share = _share(value)
     assert share is not None  # cutoff() let only valid shares pass
-    return np.maximum(1, batch.n_ret * share.numerator // share.denominator)
+    return np.maximum(1, n * share.numerator // share.denominator)

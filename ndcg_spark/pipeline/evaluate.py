@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import datetime
 import platform
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from ndcg_spark.config import EvaluateJob
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.kernel.refuse import REFUSED
 from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
-from ndcg_spark.pipeline.opened import opened, refused
+from ndcg_spark.pipeline.opened import materialized, opened, refused
 from ndcg_spark.plan.evaluate import conformed, long, runs_contract, score_lists
 from ndcg_spark.plan.lists import SHUFFLE, SORT
 from ndcg_spark.plan.summarize import SCHEMA, summarize_lists
@@ -123,18 +122,9 @@ def _scored(
 ) -> DataFrame:
     """SCORES, computed once: staged beside the output, or kept for the length of the job."""
     scores = score_lists(runs, qrels, measures, policies)
-    if output:
-        place = output.staged("scores")
-    elif engine.embedded:  # it has no cache, but it runs where our temporary files are
-        place = stack.enter_context(tempfile.TemporaryDirectory()) + "/scores"
-    else:
-        kept = scores.persist()  # the counts, taken next, are what computes it
-        stack.callback(kept.unpersist)
-        return kept
     with _diagnosed(runs, qrels, measures, policies):
-        scores.write.mode("error").parquet(place)
-    # an engine that writes no file for no row leaves no schema to infer
-    return engine.spark.read.schema(scores.schema).parquet(place)
+        place = output.staged("scores") if output else None
+        return materialized(stack, engine, place, scores)
 
 
 @contextlib.contextmanager

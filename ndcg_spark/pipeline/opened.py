@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import re
+import tempfile
 from collections.abc import Iterator
+
+from pyspark.sql import DataFrame
 
 from ndcg_spark import session
 from ndcg_spark.config import Job
@@ -23,6 +26,21 @@ def opened(job: Job, role: str = "input") -> Iterator[Engine]:
         raise translate(problem, role) from problem.__cause__
     finally:
         engine.stop()
+
+
+def materialized(
+    stack: contextlib.ExitStack, engine: Engine, place: str | None, table: DataFrame
+) -> DataFrame:
+    """The table, computed once: written to a place, or kept for the length of the stack."""
+    if place is None and engine.embedded:  # no cache, but it runs where our temporary files are
+        place = stack.enter_context(tempfile.TemporaryDirectory()) + "/table"
+    if place is None:
+        kept = table.persist()  # what is asked of it first computes it
+        stack.callback(kept.unpersist)
+        return kept
+    table.write.mode("error").parquet(place)
+    # an engine that writes no file for no row leaves no schema to infer
+    return engine.spark.read.schema(table.schema).parquet(place)
 
 
 def refused(problem: Exception) -> Exception:

@@ -17,12 +17,16 @@ def publish_rows(
     output: Output,
     tables: Mapping[str, tuple[Rows, str]],
     manifest: Mapping[str, Any],
+    staged: Sequence[str] = (),
 ) -> dict[str, str]:
-    """Stage and publish tables, each given as rows and schema, the manifest last; their places."""
+    """Stage and publish tables, each given as rows and schema, the manifest last; their places.
+
+    staged: other tables of the same run, which are staged already
+    """
     for name, (rows, schema) in tables.items():
         table = spark.createDataFrame([tuple(row.values()) for row in rows], schema)
         table.coalesce(1).write.mode("error").parquet(output.staged(name))
     output.write_json("manifest", "_manifest.json", manifest)
-    names = [*tables, "manifest"]
+    names = [*staged, *tables, "manifest"]
     output.publish(names)
     return {name: output.published(name) for name in names}

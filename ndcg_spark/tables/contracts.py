@@ -69,6 +69,9 @@ PER_QUERY = Contract(
         Field("value", "number"),
     ),
 )
+CLICKS = Contract(
+    "clicks", (Field("query_id", "id"), Field("doc_id", "id"), Field("n_clicks", "number"))
+)
 ANY_RUNS = Contract(
     "runs",
     (
@@ -123,8 +126,8 @@ def conform(
     return table.select(*kept)
 
 
-def same_ids(runs: DataFrame, qrels: DataFrame) -> None:
-    """Refuse runs and qrels whose ids differ in type: 1 never meets "01" by a silent cast.
+def same_ids(runs: DataFrame, qrels: DataFrame, roles: tuple[str, str] = ("runs", "qrels")) -> None:
+    """Refuse two tables whose ids differ in type: 1 never meets "01" by a silent cast.
 
     Raises:
         InputError: E140, naming both types.
@@ -134,8 +137,8 @@ def same_ids(runs: DataFrame, qrels: DataFrame) -> None:
         if left != right:
             raise InputError(
                 "E140",
-                f"{name} is {left.simpleString()} in the runs but {right.simpleString()} in the "
-                "qrels; both sides must have the same type (cast one of them, knowingly)",
+                f"{name} is {left.simpleString()} in the {roles[0]} but {right.simpleString()} in "
+                f"the {roles[1]}; both sides must have the same type (cast one of them, knowingly)",
             )
 
 

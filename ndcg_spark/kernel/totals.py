@@ -1,0 +1,61 @@
+"""Sums of whole numbers of any size, in two 64-bit parts: the same in any order, and mergeable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from ndcg_spark.measures.batch import Array, Ints
+
+
+class Totals:
+    """Named arrays of totals. A term may be as large as 2^62; a total, as 2^94."""
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        self._parts = {name: np.zeros((2, *shape), np.int64) for name, shape in shapes.items()}
+
+    def add(self, name: str, sums: Array | Ints, start: int = 0) -> None:
+        """Add whole numbers to the rows of a total that begin at `start`."""
+        whole = sums.astype(np.int64)
+        part = self._parts[name][:, start : start + len(whole)]
+        part[0] += whole >> 32
+        part[1] += whole & 0xFFFFFFFF
+
+    def doubles(self, name: str, column: int | slice = slice(None)) -> Array:
+        """The totals as doubles: all rows of the columns asked for."""
+        high, low = self._parts[name][:, :, column]
+        found: Array = np.ldexp(high.astype(float), 32) + low
+        return found
+
+    def exact(self, name: str, place: tuple[int, ...]) -> int:
+        """One total, exactly."""
+        high, low = (part[place] for part in self._parts[name])
+        return (int(high) << 32) + int(low)
+
+    def numbers(self) -> npt.NDArray[np.int64]:
+        """All of them, to be sent and merged."""
+        return np.concatenate([part.ravel() for part in self._parts.values()])
+
+    def merge(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Add what `numbers` gave elsewhere; what follows in the array is returned."""
+        at = 0
+        for part in self._parts.values():
+            part += numbers[at : at + part.size].reshape(part.shape)
+            at += part.size
+        return numbers[at:]
+
+
+LIMB = 21
+
+
+def squares(value: Ints) -> tuple[Ints, Ints, Ints]:
+    """value^2 = 2^42 a + 2^22 b + c for values up to 2^52, in parts that can be summed."""
+    high, low = value >> LIMB, value & ((1 << LIMB) - 1)
+    return high * high, high * low, low * low
+
+
+def of_squares(high: int, middle: int, low: int) -> int:
+    """The sum of squares from the sums of their parts."""
+    return (high << 2 * LIMB) + (middle << LIMB + 1) + low
