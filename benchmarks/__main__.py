@@ -37,7 +37,9 @@ class Task:
         return statistics.median(cost.cpu for cost in self.costs)
 
 
-def tasks(deep: Path, short: Path, log: Path, scores: Path, small: bool) -> list[Task]:
+def tasks(
+    deep: Path, short: Path, log: Path, scores: Path, ranked: Path, small: bool
+) -> list[Task]:
     """What is compared with what."""
     six = list(peers.MEASURES)
     found = []
@@ -76,6 +78,8 @@ def tasks(deep: Path, short: Path, log: Path, scores: Path, small: bool) -> list
         found.append(Task("comparison", f"ndcg_spark {engine}", t, _differences))
         both = ours.compare(engine, scores, "--test", "t,bootstrap")
         found.append(Task("comparison, bootstrap", f"ndcg_spark {engine}", both))
+        growing = ours.distinguish(engine, ranked)
+        found.append(Task("distinguishability", f"ndcg_spark {engine}", growing))
     for tool, name in (("duckdb", "differences"), ("pandas, scipy", "paired_t")):
         command = [sys.executable, "-m", "benchmarks.peers", name, str(scores)]
         found.append(Task("comparison", tool, command, json.loads, name == "paired_t"))
@@ -183,9 +187,10 @@ def main() -> None:
     short = data.make_lists(place / f"short-{given.rows}", data.short(given.rows))
     log = data.make_impressions(place / f"impressions-{given.rows}", given.rows)
     scores = data.make_scores(place / f"scores-{given.rows}", given.rows)
+    ranked = data.make_ranked(place / f"ranked-{given.rows}", given.rows)
     wanted = [
         task
-        for task in tasks(deep, short, log, scores, given.rows <= SMALL)
+        for task in tasks(deep, short, log, scores, ranked, given.rows <= SMALL)
         if given.only in f"{task.workload} {task.tool}"
     ]
     for number in range(given.runs):  # in turns, so that a slow minute hits all alike

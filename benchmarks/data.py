@@ -125,6 +125,34 @@ def make_scores(place: Path, rows: int, seed: int = 1) -> Path:
     return place
 
 
+def make_ranked(place: Path, rows: int, docs: int = 5_000, seed: int = 1) -> Path:
+    """Write scores/ of three systems for the same documents, `rows` rows, and qrels/ of the tenth
+    that is relevant; a made one is kept."""
+    if (place / "_done").exists():
+        return place
+    for table in ("scores", "qrels"):
+        (place / table).mkdir(parents=True, exist_ok=True)
+    queries, per_file = max(rows // (len(SYSTEMS) * docs), 1), 100
+    for start in range(0, queries, per_file):
+        n = min(per_file, queries - start)
+        rng = np.random.default_rng([seed, start])
+        name = f"part-{start // per_file:05d}.parquet"
+        hidden = rng.random(n * docs)
+        query = _ids("q", np.repeat(np.arange(start, start + n), docs))
+        doc = _ids("d", np.tile(np.arange(docs), n))
+        for number, run in enumerate(SYSTEMS):
+            score = hidden + (1.0 - 0.2 * number) * rng.standard_normal(len(hidden))
+            names = pa.array([run]).take(pa.array(np.zeros(len(hidden), np.int8)))
+            table = {"run_id": names, "query_id": query, "doc_id": doc, "score": score}
+            _write(place / "scores" / f"{run}-{name}", pa.table(table))
+        good = pa.array(hidden > 0.9)
+        grade = pa.array(np.where(hidden > 0.98, 2, 1))
+        judged = {"query_id": query, "doc_id": doc, "relevance": grade}
+        _write(place / "qrels" / name, pa.table(judged).filter(good))
+    (place / "_done").touch()
+    return place
+
+
 def _run(
     lists: Lists, queries: np.ndarray, run: str, number: int, rng: np.random.Generator
 ) -> pa.Table:

@@ -32,6 +32,13 @@ def compare(engine: str, scores: Path, *flags: str) -> list[str]:
     return [*_job("compare", engine), "--scores", str(scores), *flags]
 
 
+def distinguish(engine: str, ranked: Path) -> list[str]:
+    """`ndcg-spark distinguishability`: twelve sizes, six measures."""
+    sizes = "20,50,100,200,300,500,700,1000,1500,2000,3000,5000"
+    tables = ["--scores", f"{ranked}/scores", "--qrels", f"{ranked}/qrels", "--grid", sizes]
+    return [*_job("distinguishability", engine), *tables]
+
+
 def _job(name: str, engine: str) -> list[str]:
     memory = ["--conf", f"spark.driver.memory={MEMORY}"] if engine == "spark" else []
     program = str(Path(sys.executable).with_name("ndcg-spark"))

@@ -557,7 +557,7 @@ def test_the_papers_findings_on_clicks():
 def test_advice(power):
     growth, batches = power
     found = sums(batches, growth)
-    shares = [(0.0, 0.7), (1.0, 0.3)]
+    shares, counts = [(0.0, 0.7), (1.0, 0.3)], verdicts.counts(found)
     text = "\n".join(
         advice(
             growth.measures,
@@ -565,6 +565,7 @@ def test_advice(power):
             verdicts.pairs(found),
             verdicts.pooled(found),
             shares,
+            counts,
         )
     )
     assert "nDCG: separates A > B (100% of queries)" in text
@@ -574,8 +575,10 @@ def test_advice(power):
     assert "depends only on the top ranks" in text
     assert "queries find that in 4 of 5 experiments" in text
     assert "pure" not in text
-    pure = advice(growth.measures, verdicts.curves(found, shares), [], {"A": [1.0]}, shares)
+    lost = {**counts, "unscored": counts["documents"]}
+    pure = advice(growth.measures, verdicts.curves(found, shares), [], {"A": [1.0]}, shares, lost)
     assert any("The top of A is pure" in line for line in pure)
+    assert any("50% of the documents are not scored" in line for line in pure)
 
 
 def test_measures_that_do_not_grow():

@@ -18,7 +18,7 @@ FARTHEST = 2.0**30  # corrected values are cut here
 ROWS = 2048  # queries at a time
 MOMENTS = ("count", "sum", "high", "middle", "low")
 GAPS = (*MOMENTS, "wins", "first_ahead", "second_ahead")  # the last three in halves
-COUNTS = ("queries", "too_short", "no_relevant", "unscored")
+COUNTS = ("queries", "too_short", "no_relevant", "documents", "unscored")
 
 
 def pairs_of(growth: Growth, baseline: str | None = None) -> list[tuple[int, int]]:
@@ -62,10 +62,13 @@ class CurveSums:
             len(values),
             n - len(values),
             np.count_nonzero(relevant[:, 0, -1] == 0),
+            block.column("n_docs").to_numpy().sum(),
             unscored.sum(),
             *constant.sum(axis=0),
         ]
         self.totals.add("counts", np.array([counts]))
+        if not len(values):
+            return
         whole = _whole(values, UNIT)
         units = values.reshape(-1, *shape[1:])
         self.totals.add("values", _moments(units, _whole(units, UNIT)))
@@ -81,7 +84,7 @@ class CurveSums:
         self._add_gaps(values, whole)
 
     def _add_gaps(self, values: Array, whole: Ints) -> None:
-        if not (len(values) and self.pairs):
+        if not self.pairs:
             return
         left, right = (np.array(side, np.int64) for side in zip(*self.pairs, strict=True))
         gap = whole[:, :, left] - whole[:, :, right]

@@ -171,7 +171,7 @@ def _judged(
     docs.refuse_few(counts["queries"], longest, fewest)
     shares = _shares(grown)
     curves, pairs = verdicts.curves(sums, shares), verdicts.pairs(sums)
-    words = advice(growth.measures, curves, pairs, verdicts.pooled(sums), shares)
+    words = advice(growth.measures, curves, pairs, verdicts.pooled(sums), shares, counts)
     return Distinguished(curves, pairs, counts, words)
 
 

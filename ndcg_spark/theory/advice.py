@@ -13,6 +13,7 @@ from ndcg_spark.theory.verdicts import SAME, SEPARATES, UNDECIDED
 Row = Mapping[str, Any]
 NEAR_ONE = 0.9
 PURE = 0.995
+FEW = 0.05  # share of unscored documents that is not worth a word
 
 
 def advice(
@@ -21,12 +22,19 @@ def advice(
     pairs: Sequence[Row],
     gains: Mapping[str, Sequence[float]],
     shares: Shares,
+    counts: Mapping[str, int],
 ) -> list[str]:
     """Sentences for the end of a run; gains: of each ranker by rank fraction (`pooled`)."""
     last = max(row["n"] for row in curves)
     at_end = [row for row in pairs if row["n"] == last]
     queries = max((row["n_queries"] for row in at_end), default=0)
     found = [f"{queries} queries with samples of up to {last} documents."]
+    unscored = counts["unscored"] / max(counts["unscored"] + counts["documents"], 1)
+    if unscored > FEW:
+        found.append(
+            f"{unscored:.0%} of the documents are not scored by every ranker and were left out: what "
+            "is left is no fair sample. Score whole candidate sets, not truncated lists."
+        )
     for measure in map(str, measures):
         own = [row for row in at_end if row["measure"] == measure]
         found.append(f"{measure}: {_verdicts(own)}.")

@@ -18,6 +18,7 @@ def plot_curves(curves: Sequence[Row], path: str) -> None:
         UsageError: where matplotlib is not installed.
     """
     try:
+        from matplotlib import rc_context
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
@@ -34,9 +35,10 @@ def plot_curves(curves: Sequence[Row], path: str) -> None:
         axes = figure.add_subplot(height, width, place)
         _panel(axes, [row for row in curves if row["measure"] == measure], enlarged)
         axes.set_title(f"{measure}, enlarged" if enlarged else measure, fontsize=10)
-    # no date: the same curves give the same file
-    kind = path.rsplit(".", 1)[-1]
-    figure.savefig(path, metadata={"Date": None} if kind == "svg" else {"Software": None})
+    # neither date nor random ids: the same curves give the same file
+    metadata = {"Date": None} if path.endswith(".svg") else {"Software": None}
+    with rc_context({"svg.hashsalt": "ndcg_spark"}):
+        figure.savefig(path, metadata=metadata)
 
 
 def _panel(axes: Any, rows: Sequence[Row], enlarged: bool) -> None:
