@@ -12,8 +12,8 @@ demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 test: $(VENV)/.dev ## all tests: kernels, the three engines, spark-submit
 	JAVA_HOME=$$(tools/ensure_java.sh $(BIN)/python) && export JAVA_HOME && \
 	$(BIN)/python -m pytest -q && \
-	$(BIN)/python -m pytest -q --engine spark tests/test_engines.py tests/test_summaries.py tests/test_plan.py tests/test_clicks.py tests/test_compare_job.py tests/test_distinguishability.py && \
-	$(BIN)/python -m pytest -q --engine connect tests/test_engines.py tests/test_summaries.py tests/test_compare_job.py
+	$(BIN)/python -m pytest -q --engine spark -m every_engine && \
+	$(BIN)/python -m pytest -q --engine connect tests/test_engines.py tests/test_summaries.py
 
 oldest: ## the end-to-end tests on the oldest supported Spark line
 	$(PYTHON) -m venv .venv35

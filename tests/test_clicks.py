@@ -21,6 +21,8 @@ from ndcg_spark.clicks.state import (
 from ndcg_spark.clicks.summary import arm_differences, click_summary, unit_summary
 from ndcg_spark.kernel.clicks import Gains, score_patterns
 
+pytestmark = pytest.mark.every_engine
+
 MEASURES = nd.parse_measures("nDCG,nDCG@3,RR,AP,P@1,binG@10,mean_reciprocal_click")
 DAY = "2026-11-29"
 RESULT = "array<struct<doc_id:string,rank:int,clicks:int,dwell_s:double>>"

@@ -72,6 +72,7 @@ def test_worked_numbers(spark):
     assert set(found) == {("B", "A", "all", "nDCG@10"), ("B", "C", "all", "nDCG@10")}
 
 
+@pytest.mark.every_engine
 def test_against_scipy(scores):
     x = values()
     x[0, :, 5] = np.nan
@@ -92,6 +93,7 @@ def test_against_scipy(scores):
         assert row["p_adjusted"] == row["p_value"]
 
 
+@pytest.mark.every_engine
 @pytest.mark.parametrize("zeros", ["wilcox", "pratt"])
 def test_wilcoxon_of_many_queries(scores, zeros):
     x = values()
@@ -102,6 +104,7 @@ def test_wilcoxon_of_many_queries(scores, zeros):
     assert (row["statistic"], row["p_value"]) == pytest.approx((right.statistic, right.pvalue))
 
 
+@pytest.mark.every_engine
 def test_seeded_tests_are_the_same_on_any_engine_and_partitioning(spark, scores):
     """Against the kernel alone, with hashes computed in Python."""
     options = {"test": ["fisher", "bootstrap"], "measures": "AP", "replicates": 300, "seed": 11}
@@ -127,6 +130,7 @@ def test_seeded_tests_are_the_same_on_any_engine_and_partitioning(spark, scores)
                 assert found[RUNS[a], RUNS[b], test] == (right.p_value, right.low, 11)
 
 
+@pytest.mark.every_engine
 def test_tukey_takes_queries_that_all_have(scores):
     x = values()[:, 0]
     x[0, 5] = np.nan
@@ -154,6 +158,7 @@ def test_bootstrap_of_collected_queries(scores):
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((t["ci_low"], t["ci_high"]), abs=0.002)
 
 
+@pytest.mark.every_engine
 def test_segments(spark, scores):
     attributes = spark.createDataFrame(
         [(f"q{q}", "head" if q < 100 else "tail") for q in range(N)],

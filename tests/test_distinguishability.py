@@ -49,6 +49,7 @@ def rows(found):
     return [row.asDict() for row in found.values.collect()]
 
 
+@pytest.mark.every_engine
 def test_values_by_the_definition_on_any_engine_and_partitioning(tables):
     """Hashes are computed in Python, values by the definition."""
     scores, labels = tables

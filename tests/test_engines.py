@@ -11,6 +11,8 @@ import pytest
 import ndcg_spark as nd
 from tests.reference import collection, values
 
+pytestmark = pytest.mark.every_engine
+
 MEASURES = "nDCG@5,nDCG(gain='exp2'),nDCG(dis='power:0.5')@n/2,AP,RR,P@5,R@3,Judged@3,num_ret"
 
 

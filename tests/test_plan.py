@@ -11,6 +11,8 @@ from ndcg_spark.plan.lists import SHUFFLE, SORT
 from ndcg_spark.tables.write import write_bucketed
 from tests.reference import collection, values
 
+pytestmark = pytest.mark.every_engine
+
 MEASURES = nd.parse_measures(
     "nDCG,nDCG@3,nDCG(gain='exp2')@n/2,nDCG(dis='power:0.5'),AP,AP@3,RR,P@5,R@3,Judged@3,NumRet,Rprec"
 )

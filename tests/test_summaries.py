@@ -9,6 +9,8 @@ import ndcg_spark as nd
 from tests.reference import collection, values
 from tests.test_plan import frames
 
+pytestmark = pytest.mark.every_engine
+
 
 @pytest.fixture(scope="module")
 def scores(spark):

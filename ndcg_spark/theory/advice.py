@@ -32,8 +32,8 @@ def advice(
     unscored = counts["unscored"] / max(counts["unscored"] + counts["documents"], 1)
     if unscored > FEW:
         found.append(
-            f"{unscored:.0%} of the documents are not scored by every ranker and were left out: what "
-            "is left is no fair sample. Score whole candidate sets, not truncated lists."
+            f"{unscored:.0%} of the documents are not scored by every ranker and were left out: "
+            "what is left is no fair sample. Score whole candidate sets, not truncated lists."
         )
     for measure in map(str, measures):
         own = [row for row in at_end if row["measure"] == measure]
