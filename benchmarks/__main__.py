@@ -104,7 +104,7 @@ def _ours(output: str) -> peers.Means:
 def _clicks(output: str) -> peers.Means:
     return {
         row["arm"]: {row["measure"]: row["mean"]}
-        for row in json.loads(output)["summary"]
+        for row in json.loads(output)["daily"]
         if row["segment"] == "all" and row["measure"] == "nDCG@10"
     }
 

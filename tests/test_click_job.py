@@ -44,15 +44,15 @@ def test_the_nightly_job(stored, run_cli, tmp_path):
     assert found["counts"]["impressions"] == 400
     assert {row["days"] for row in found["trend"]} == {1}
     assert len(found["differences"]) == 10  # five measures, all and all+bots
-    assert {
-        row["unit"] for row in pq.read_table(tmp_path / "out" / "unit_summary").to_pylist()
-    } == {"query"}
+    daily = pq.read_table(tmp_path / "out" / "daily").to_pylist()
+    assert {row["unit"] for row in daily} == {"impression", "query"}
+    assert {row["date"] for row in daily} == {"2026-11-28", DAY}
     state = pq.read_table(tmp_path / "out" / "daily_state").to_pylist()
     assert {str(row["event_date"]) for row in state} == {"2026-11-28", DAY}
     before = (tmp_path / "out" / "daily_state" / "event_date=2026-11-28").stat().st_mtime_ns
     code, again, err = run_cli(*[*command[:5], *command[7:]])  # the last day only
     assert code == 0, err
-    assert json.loads(again)["summary"] == found["summary"]
+    assert json.loads(again)["daily"] == found["daily"]
     after = (tmp_path / "out" / "daily_state" / "event_date=2026-11-28").stat().st_mtime_ns
     assert after == before
     again = pq.read_table(tmp_path / "out" / "daily_state").to_pylist()
@@ -119,8 +119,8 @@ def test_bots_by_rule_and_frequent_queries(stored, run_cli):
     found = json.loads(run_cli(*command, "--bot-impressions", "8")[1])
     assert found["counts"]["bots"] == busy
     n = {
-        r["segment"]: r["n_impressions"]
-        for r in found["summary"]
+        r["segment"]: r["n_units"]
+        for r in found["daily"]
         if r["measure"] == "RR" and r["arm"] == "A"
     }
     assert n["all"] < n["all+bots"]
@@ -129,9 +129,75 @@ def test_bots_by_rule_and_frequent_queries(stored, run_cli):
     code, out, err = run_cli(*command, "--segments", "frequency")
     assert code == 0, err
     n = {}
-    for row in json.loads(out)["summary"]:
+    for row in json.loads(out)["daily"]:
         if row["measure"] == "RR":
-            n[row["segment"]] = n.get(row["segment"], 0) + row["n_impressions"]
+            n[row["segment"]] = n.get(row["segment"], 0) + row["n_units"]
     parts = [n.get(f"frequency={name}", 0) for name in ("head", "torso", "tail")]
     assert sum(parts) == n["all"] == 400
     assert parts[0] >= 200
+
+
+def test_flags_of_the_contract(stored, run_cli, tmp_path):
+    """A range of days, columns by name, several events in one flag: the same as the long way."""
+    renamed = tmp_path / "log"
+    renamed.mkdir()
+    for path in stored.glob("*.parquet"):
+        table = pq.read_table(path).rename_columns({"arm": "variant", "user_id": "member"})
+        pq.write_table(table, renamed / path.name)
+    short = [
+        "clicks", "--impressions", renamed, "--from", "2026-11-28", "--to", DAY, "--arm", "variant",
+        "--user", "member", "--label", "clicks", "--clickless", "zero", "--format", "json",
+    ]  # fmt: skip
+    long = [
+        "clicks", "--impressions", stored, "--date", DAY, "--lookback", "2", "--clickless", "zero",
+        "--events", "clicks=1", "--format", "json",
+    ]  # fmt: skip
+    found = json.loads(run_cli(*short)[1])
+    assert found["command"] == "clicks"
+    assert found["daily"] == json.loads(run_cli(*long)[1])["daily"]
+    assert all(row["n_undefined"] == 0 for row in found["daily"])
+    config = tmp_path / "clicks.toml"
+    config.write_text(
+        f'impressions = "{stored}"\nfrom = "2026-11-28"\nto = "{DAY}"\nclickless = "zero"\n'
+        'events = ["clicks=1,missing=5"]\nformat = "json"\n'
+    )
+    code, _, err = run_cli("clicks", "--config", config)
+    assert code == 3
+    assert "missing" in err
+    code, out, err = run_cli("clicks", "--config", config, "--events", "clicks=1")
+    assert code == 0, err
+    assert json.loads(out)["daily"] == found["daily"]
+    for wrong in (
+        ("--from", DAY), ("--date", DAY, "--from", DAY, "--to", DAY),
+        ("--from", DAY, "--to", "2026-11-28"), ("--date", DAY, "--label", "x", "--events", "y=1"),
+    ):  # fmt: skip
+        assert run_cli("clicks", "--impressions", stored, *wrong)[0] == 2, wrong
+
+
+def test_means_by_query_with_their_error(stored, run_cli):
+    code, out, err = run_cli(
+        "clicks", "--impressions", stored, "--date", DAY, "--units", "query", "--format", "json",
+        "-m", "RR", "--min-group", "1",
+    )  # fmt: skip
+    assert code == 0, err
+    by_query = {}
+    values = []
+    for _, _, query, _, arm, items, *_ in log(seed=1, n=400):
+        clicked = [item[1] for item in items if item[2] > 0]
+        if arm == "A" and clicked:
+            by_query.setdefault(query, []).append(1 / min(clicked))
+            values.append(1 / min(clicked))
+    means = [sum(own) / len(own) for own in by_query.values()]
+    rows = {
+        row["unit"]: row
+        for row in json.loads(out)["daily"]
+        if row["arm"] == "A" and row["segment"] == "all"
+    }
+    for unit, own in (("query", means), ("impression", values)):
+        mean = sum(own) / len(own)
+        std = (sum((x - mean) ** 2 for x in own) / (len(own) - 1)) ** 0.5
+        assert rows[unit]["mean"] == pytest.approx(mean, abs=1e-8)
+        assert rows[unit]["std"] == pytest.approx(std, abs=1e-6)
+        assert rows[unit]["sum_weight"] == len(own)
+    half = 1.959964 * rows["query"]["std"] / len(means) ** 0.5
+    assert rows["query"]["ci_high"] - rows["query"]["mean"] == pytest.approx(half, rel=1e-5)

@@ -236,8 +236,8 @@ def test_three_weights_side_by_side(spark):
         "event_date string, segment string, arm string, unit_id string, measure string, n bigint, "
         "n_undefined bigint, sum_high bigint, sum_low bigint, sumsq_high bigint, sumsq_low bigint",
     )
-    row = unit_summary(with_doubles(table)).first()
-    found = (row["macro"], row["weighted"], row["sqrt_weighted"])
+    row = unit_summary(with_doubles(table), "query").first()
+    found = (row["mean"], row["weighted"], row["sqrt_weighted"])
     assert found == pytest.approx((0.407843, 0.76, 0.519153), abs=1e-6)
     assert row["n_units"] == 51
 

@@ -57,16 +57,16 @@ def daily_state(
     measures: Sequence[Measure],
     gains: Gains,
     segments: Sequence[str] = (),
-    no_click: str = "skip",
+    clickless: str = "undefined",
 ) -> DataFrame:
     """DAILY_STATE(event_date, segment, arm, bucket, measure, n, n_undefined, sum, sumsq, and the
     sums' exact parts): per bucket of users, mergeable over days.
 
-    n counts impressions, n_undefined those without a click where `no_click` is skip (else they
-    count as 0). sum and sumsq are in doubles; their parts (…_high, …_low, whole numbers in units
+    n counts impressions, n_undefined those without a click where `clickless` is undefined (else
+    they count as 0). sum and sumsq are in doubles; their parts (…_high, …_low, whole numbers in units
     of 2^-20 and 2^-40) add up exactly and independent of the order.
     """
-    return _summed(patterns, measures, gains, "bucket", segments, no_click)
+    return _summed(patterns, measures, gains, "bucket", segments, clickless)
 
 
 def unit_state(
@@ -75,14 +75,14 @@ def unit_state(
     gains: Gains,
     unit: str,
     segments: Sequence[str] = (),
-    no_click: str = "skip",
+    clickless: str = "undefined",
 ) -> DataFrame:
     """UNIT_STATE(event_date, segment, arm, unit_id, measure, n, …): the same per query or user.
 
     patterns: with the unit's column (query_id, user_id) among the keys
     """
     known = patterns.where(F.col(unit).isNotNull()).withColumn("unit_id", F.col(unit))
-    return _summed(known, measures, gains, "unit_id", segments, no_click)
+    return _summed(known, measures, gains, "unit_id", segments, clickless)
 
 
 def _summed(
@@ -91,7 +91,7 @@ def _summed(
     gains: Gains,
     part: str,
     segments: Sequence[str],
-    no_click: str,
+    clickless: str,
 ) -> DataFrame:
     """The measures' sums per day, segment, arm and `part` (a bucket of users, a query, a user)."""
     keys = ("event_date", "segment", "arm", part)
@@ -107,7 +107,7 @@ def _summed(
         gains=gains.values,
         measures=tuple(measures),
         keys=keys,
-        no_click=no_click,
+        clickless=clickless,
     )
     partial = rows.select(*keys, "pattern", "n").mapInArrow(
         kernel, schema + "".join(f", {name} bigint" for name in SUMS)

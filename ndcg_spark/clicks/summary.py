@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from statistics import NormalDist
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -13,9 +14,11 @@ from ndcg_spark.kernel import clusters
 from ndcg_spark.plan.summarize import arrow_schema
 
 CONFIDENCE = 0.95
-SUMMARY = (
-    "segment string, measure string, arm string, n_impressions bigint, n_undefined bigint, "
-    "coverage double, mean double, se double, ci_low double, ci_high double, suppressed boolean"
+DAILY = (
+    "segment string, arm string, unit string, measure string, n_units bigint, "
+    "n_undefined bigint, mean double, std double, ci_low double, ci_high double, "
+    "sum_weight double, se double, coverage double, suppressed boolean, weighted double, "
+    "sqrt_weighted double"
 )
 DIFFERENCES = (
     "segment string, measure string, baseline string, candidate string, mean_baseline double, "
@@ -23,27 +26,24 @@ DIFFERENCES = (
     "p_value double"
 )
 PSEUDO = "run_id string, query_id bigint, segment string, measure string, value double"
-UNITS = (
-    "segment string, measure string, arm string, n_units bigint, n_undefined bigint, "
-    "macro double, weighted double, sqrt_weighted double"
-)
 
 
 def click_summary(state: DataFrame, buckets: int = 1000, smallest: int = 100) -> DataFrame:
-    """CLICK_SUMMARY: per segment, measure and arm the mean over impressions, over all dates given.
+    """DAILY of the unit impression: per segment, measure and arm the mean over impressions, over
+    all dates given.
 
-    Errors and 95 percent intervals are clustered by user (kernel/clusters.py). A group with fewer
-    than `smallest` impressions is `suppressed`: counted, without a mean. `coverage` is the share of
-    impressions with a value.
+    Errors and 95 percent intervals are clustered by user (kernel/clusters.py); std is that of an
+    impression. A group with fewer than `smallest` impressions is `suppressed`: counted, without a
+    mean. `coverage` is the share of impressions with a value, sum_weight their number.
     """
     kernel = functools.partial(
         clusters.summaries,
         buckets=buckets,
         confidence=CONFIDENCE,
         smallest=smallest,
-        schema=arrow_schema(SUMMARY),
+        schema=arrow_schema(DAILY),
     )
-    return _by_arms(state).mapInArrow(kernel, SUMMARY)
+    return _by_arms(state).mapInArrow(kernel, DAILY)
 
 
 def arm_differences(
@@ -73,12 +73,12 @@ def arm_scores(state: DataFrame, smallest: int = 100) -> DataFrame:
     return _by_arms(state).mapInArrow(kernel, PSEUDO)
 
 
-def unit_summary(state: DataFrame) -> DataFrame:
-    """UNIT_SUMMARY of UNIT_STATE (per query or user): three means side by side.
+def unit_summary(state: DataFrame, unit: str) -> DataFrame:
+    """DAILY of UNIT_STATE (per query or user): three means side by side.
 
-    macro: every unit counts alike; weighted: by its impressions (the mean over impressions);
-    sqrt_weighted: by the square root of its impressions. A unit without any defined value is in
-    n_undefined only.
+    mean: every unit counts alike, with the normal interval by the units' deviation; weighted: by
+    its impressions (the mean over impressions); sqrt_weighted: by the square root of its
+    impressions. n_undefined counts the units without any defined value.
     """
     cells = merged_state(state)
     n = F.col("n") - F.col("n_undefined")
@@ -89,19 +89,45 @@ def unit_summary(state: DataFrame) -> DataFrame:
         return F.sum(F.round(value * F.lit(2.0**30)).cast("decimal(38,0)")).cast("double")
 
     some = F.when(n > 0, F.lit(1)).otherwise(F.lit(None))
-    return cells.groupBy("segment", "measure", "arm").agg(
-        F.count(some).alias("n_units"),
-        F.sum(F.when(n > 0, 0).otherwise(1)).alias("n_undefined"),
-        (exact(F.when(n > 0, mean)) / F.count(some) / F.lit(2.0**30)).alias("macro"),
-        (exact(F.when(n > 0, F.col("sum"))) / F.sum(n) / F.lit(2.0**30)).alias("weighted"),
+    unscaled = F.lit(2.0**-30)
+    sums = cells.groupBy("segment", "arm", "measure").agg(
+        F.count(F.lit(1)).alias("n_units"),
+        F.count(some).alias("known"),
+        (exact(F.when(n > 0, mean)) * unscaled).alias("total"),
+        (exact(F.when(n > 0, mean * mean)) * unscaled).alias("squares"),
+        (exact(F.when(n > 0, F.col("sum"))) / F.sum(n) * unscaled).alias("weighted"),
         (exact(F.when(n > 0, mean * root)) / exact(F.when(n > 0, root))).alias("sqrt_weighted"),
+    )
+    known = F.col("known")
+    center = F.col("total") / known
+    spread = F.greatest(F.col("squares") - known * center * center, F.lit(0.0))
+    std = F.when(known > 1, F.sqrt(spread / (known - 1)))
+    se = std / F.sqrt(known.cast("double"))
+    half = F.lit(NormalDist().inv_cdf((1 + CONFIDENCE) / 2)) * se
+    return sums.select(
+        "segment",
+        "arm",
+        F.lit(unit).alias("unit"),
+        "measure",
+        "n_units",
+        (F.col("n_units") - known).alias("n_undefined"),
+        center.alias("mean"),
+        std.alias("std"),
+        (center - half).alias("ci_low"),
+        (center + half).alias("ci_high"),
+        known.cast("double").alias("sum_weight"),
+        se.alias("se"),
+        (known / F.col("n_units")).alias("coverage"),
+        F.lit(False).alias("suppressed"),
+        "weighted",
+        "sqrt_weighted",
     )
 
 
 def _by_arms(state: DataFrame) -> DataFrame:
     """One row a segment and measure, with the sums of all arms and buckets."""
     cells = merged_state(state)
-    cell = F.struct("arm", "bucket", "n", "n_undefined", "sum")
+    cell = F.struct("arm", "bucket", "n", "n_undefined", "sum", "sumsq")
     return cells.groupBy("segment", "measure").agg(F.collect_list(cell).alias("arms"))
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import tomllib
 import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -58,7 +58,17 @@ class Job:
         Raises:
             UsageError: for an unknown key or a value that an option does not allow.
         """
-        return cls(**{**(_toml(config, cls.keys()) if config else {}), **flags})
+        return cls(**{**(_toml(config, cls.aliases()) if config else {}), **flags})
+
+    @classmethod
+    def aliases(cls) -> dict[str, str]:
+        """Every key that an option goes by, and the option: ``days`` and ``lookback`` are one."""
+        names = {field.name: field.name for field in dataclasses.fields(cls)}
+        for field in dataclasses.fields(cls):
+            for flag in field.metadata.get("flags", ()):
+                if flag.startswith("--"):
+                    names[flag[2:].replace("-", "_")] = field.name
+        return names
 
     @classmethod
     def keys(cls) -> list[str]:
@@ -84,11 +94,14 @@ def add_flags(parser: argparse.ArgumentParser, job: type[Job]) -> None:
             parser.add_argument(*names, metavar=shown, help=text + default, **common)
 
 
+SEVERAL = ("columns", "events", "dwell")  # options of which one item may hold several pairs
+
+
 def pairs(what: str, items: Iterable[str]) -> dict[str, str]:
     """KEY=VALUE items, several in one string separated by commas, as a dict."""
     found: dict[str, str] = {}
     for item in items:
-        for part in item.split(",") if what == "columns" else [item]:
+        for part in item.split(",") if what in SEVERAL else [item]:
             key, equals, value = part.partition("=")
             if not equals or not key.strip() or not value.strip():
                 raise UsageError(f"bad --{what} {part!r}; write KEY=VALUE")
@@ -96,7 +109,7 @@ def pairs(what: str, items: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _toml(path: str, allowed: Sequence[str]) -> dict[str, Any]:
+def _toml(path: str, allowed: Mapping[str, str]) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             content = tomllib.load(file)
@@ -113,7 +126,7 @@ def _toml(path: str, allowed: Sequence[str]) -> dict[str, Any]:
             )
         if isinstance(value, dict):  # [conf] and [columns] may be written as tables
             value = [f"{k}={v}" for k, v in _dotted(value).items()]
-        values[name] = value
+        values[allowed[name]] = value
     return values
 
 

@@ -19,8 +19,13 @@ class LogJob(Job):
     impressions: str | None = option(None, "the log: a Parquet path or table:NAME")
     date: str | None = option(None, "the day to evaluate, 2026-11-29")
     days: int = option(1, "how many days, the last being --date", "--lookback")
-    events: list[str] = option([], "an event column and its gain, clicks=1 (default), booking=5")
-    dwell: list[str] = option([], "seconds and gain of a click, 10=0.5, 30=1; shorter ones are 0")
+    start: str | None = option(None, "first day, with --to instead of --date", "--from")
+    to: str | None = option(None, "last day")
+    events: list[str] = option([], "event columns and their gains, clicks=1 (default), booking=5")
+    label: str | None = option(None, "the one event column, for --events COLUMN=1")
+    dwell: list[str] = option([], "seconds and gain of a click, 10=0.5,30=1; shorter ones are 0")
+    arm: str | None = option(None, "column of the arm, for --columns impressions.arm=COLUMN")
+    user: str | None = option(None, "column of the user, for --columns impressions.user_id=COLUMN")
     columns: list[str] = option([], "column names, impressions.arm=variant; also rank, doc_id, …")
     timezone: str = option("UTC", "whose midnight separates the days of event_ts")
     buckets: int = option(1000, "buckets of users: the same in all tables that are to be added")
@@ -28,8 +33,11 @@ class LogJob(Job):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.impressions or not self.date:
-            raise UsageError("give --impressions SRC and --date YYYY-MM-DD")
+        ranged = bool(self.start and self.to)
+        if not self.impressions or ranged == bool(self.date) or bool(self.start) != bool(self.to):
+            raise UsageError("give --impressions SRC and --date YYYY-MM-DD (or --from and --to)")
+        if self.label and self.events:
+            raise UsageError("--label COLUMN is --events COLUMN=1; give one of them")
         if self.days < 1 or self.buckets < 1:
             raise UsageError("--days and --buckets must be at least 1")
         try:
@@ -41,12 +49,18 @@ class LogJob(Job):
     @property
     def dates(self) -> list[str]:
         """The days, ascending, as text."""
-        last = datetime.date.fromisoformat(self.date or "")
-        return [str(last - datetime.timedelta(days=n)) for n in reversed(range(self.days))]
+        last = datetime.date.fromisoformat(self.date or self.to or "")
+        days = self.days
+        if self.start:
+            days = (last - datetime.date.fromisoformat(self.start)).days + 1
+            if days < 1:
+                raise UsageError(f"--from {self.start} is later than --to {self.to}")
+        return [str(last - datetime.timedelta(days=n)) for n in reversed(range(days))]
 
     @property
     def gains(self) -> Gains:
-        events = [(name, _float("events", g)) for name, g in pairs("events", self.events).items()]
+        given = [f"{self.label}=1"] if self.label else self.events
+        events = [(name, _float("events", g)) for name, g in pairs("events", given).items()]
         dwell = [
             (_float("dwell", seconds), _float("dwell", gain))
             for seconds, gain in pairs("dwell", self.dwell).items()
@@ -55,7 +69,8 @@ class LogJob(Job):
 
     @property
     def column_names(self) -> dict[str, str]:
-        return {
+        short = {"arm": self.arm, "user_id": self.user}
+        return {name: column for name, column in short.items() if column} | {
             name.removeprefix("impressions."): column
             for name, column in pairs("columns", self.columns).items()
         }
@@ -72,8 +87,8 @@ class ClicksJob(LogJob):
         [], "columns and combinations, country, country|device; frequency: head, torso, tail"
     )
     baseline: str | None = option(None, "the arm that the others are compared with")
-    no_click: Literal["skip", "zero"] = option(
-        "skip", "an impression without a click: undefined and counted, or 0"
+    clickless: Literal["undefined", "zero"] = option(
+        "undefined", "an impression without a click: undefined and counted, or 0"
     )
     bot_impressions: int | None = option(None, "a user with more impressions in a day is a bot")
     bot_clicks: int | None = option(

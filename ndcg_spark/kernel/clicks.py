@@ -203,7 +203,7 @@ def measure_sums(
     gains: Sequence[float],
     measures: Sequence[Measure],
     keys: Sequence[str],
-    no_click: str,
+    clickless: str,
 ) -> Iterator[pa.RecordBatch]:
     """Rows (*keys, measure, *SUMS) of rows (*keys, pattern, n), added up within a batch.
 
@@ -220,7 +220,7 @@ def measure_sums(
         order = np.argsort(group, kind="stable")
         starts = np.flatnonzero(np.diff(group[order], prepend=-1))
         code, n = code[order], n[order]
-        sums = _sums(values, undefined & (no_click == "skip"), code, n, starts)
+        sums = _sums(values, undefined & (clickless == "undefined"), code, n, starts)
         chosen = pa.array(first[group[order][starts]])
         for column, measure in enumerate(measures):
             yield pa.RecordBatch.from_arrays(

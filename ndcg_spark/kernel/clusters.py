@@ -29,6 +29,7 @@ class Arm:
 
     sums: Array
     counts: Array
+    squares: float = 0.0  # of the impressions' values
 
     @property
     def n(self) -> float:
@@ -37,6 +38,13 @@ class Arm:
     @property
     def mean(self) -> float | None:
         return float(self.sums.sum()) / self.n if self.n else None
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation of an impression's value."""
+        if self.mean is None or self.n < 2:
+            return None
+        return math.sqrt(max(self.squares - self.n * self.mean**2, 0.0) / (self.n - 1))
 
     @property
     def residuals(self) -> Array:
@@ -72,7 +80,7 @@ def summaries(
     smallest: int,
     schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
-    """A row of CLICK_SUMMARY for each arm of rows (segment, measure, arms[(arm, bucket, n, …)])."""
+    """A row of DAILY for each arm of rows (segment, measure, arms[(arm, bucket, n, …)])."""
     for batch in batches:
         rows: list[dict[str, Any]] = []
         for group in batch.to_pylist():
@@ -86,13 +94,16 @@ def summaries(
                     {
                         **keys,
                         "arm": name,
-                        "n_impressions": n,
+                        "unit": "impression",
+                        "n_units": n,
                         "n_undefined": undefined,
-                        "coverage": (n - undefined) / n if n else None,
                         "mean": None if small else arm.mean,
-                        "se": se,
+                        "std": None if small else arm.deviation,
                         "ci_low": low,
                         "ci_high": high,
+                        "sum_weight": arm.n,
+                        "se": se,
+                        "coverage": (n - undefined) / n if n else None,
                         "suppressed": small,
                     }
                 )
@@ -182,12 +193,14 @@ def _arms(cells: Sequence[dict[str, Any]], buckets: int) -> dict[str, tuple[Arm,
     for name, own in itertools.groupby(sorted(cells, key=_arm), key=_arm):
         sums, counts = np.zeros(buckets), np.zeros(buckets)
         n = undefined = 0
+        squares = []
         for cell in own:
             sums[cell["bucket"]] += cell["sum"]
             counts[cell["bucket"]] += cell["n"] - cell["n_undefined"]
             n += cell["n"]
             undefined += cell["n_undefined"]
-        found[name] = Arm(sums, counts), n, undefined
+            squares.append(cell["sumsq"])
+        found[name] = Arm(sums, counts, math.fsum(squares)), n, undefined
     return found
 
 

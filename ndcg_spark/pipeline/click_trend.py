@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks.estimates import Rule
-from ndcg_spark.clicks.summary import click_summary
+from ndcg_spark.clicks.summary import CONFIDENCE, click_summary
 from ndcg_spark.config import ClicksJob
+from ndcg_spark.kernel.clusters import interval
 from ndcg_spark.session import Engine
 from ndcg_spark.tables.paths import filesystem
 
@@ -54,6 +55,7 @@ def trend(job: ClicksJob, engine: Engine, rules: Sequence[Rule]) -> list[dict[st
             continue
         se = (row["se"] ** 2 + old["se"] ** 2) ** 0.5 if row["se"] and old["se"] else None
         change = row["mean"] - old["mean"]
+        low, high = interval(change, se, CONFIDENCE)
         broken = [
             f"{key[1]} ({key[0]}, arm {key[2]}): {old['mean']:.6f} over {len(stored)} days, now "
             f"{row['mean']:.6f}; {rule.text}"
@@ -69,8 +71,8 @@ def trend(job: ClicksJob, engine: Engine, rules: Sequence[Rule]) -> list[dict[st
                 "before": old["mean"],
                 "now": row["mean"],
                 "change": change,
-                "ci_low": None if se is None else change - 1.96 * se,
-                "ci_high": None if se is None else change + 1.96 * se,
+                "ci_low": low,
+                "ci_high": high,
                 "broken": broken,
             }
         )

@@ -23,9 +23,8 @@ from ndcg_spark.clicks.state import (
     unit_state,
 )
 from ndcg_spark.clicks.summary import (
+    DAILY,
     DIFFERENCES,
-    SUMMARY,
-    UNITS,
     arm_differences,
     click_summary,
     combined,
@@ -52,9 +51,8 @@ class ClickDay:
     engine: str
     date: str
     counts: dict[str, int]
-    summary: list[dict[str, Any]]
+    daily: list[dict[str, Any]]
     differences: list[dict[str, Any]]
-    units: dict[str, list[dict[str, Any]]]
     trend: list[dict[str, Any]]
     broken: list[str]
     tables: dict[str, str]
@@ -136,28 +134,22 @@ def _day(
         if extra:
             summed = merged_patterns(patterns.drop(*extra))
             patterns = _staged(engine, output, "click_patterns", date, summed)
-        state = daily_state(patterns, measures, shape.gains, job.segments, job.no_click)
+        state = daily_state(patterns, measures, shape.gains, job.segments, job.clickless)
         state = _staged(engine, output, "daily_state", date, state)
-        summary = summary_rows(click_summary(state, job.buckets, job.min_group))
+        daily = summary_rows(click_summary(state, job.buckets, job.min_group))
         differences = (
             summary_rows(arm_differences(state, job.baseline, job.buckets, job.min_group))
             if job.baseline
             else []
         )
-        units = {
-            unit: summary_rows(
-                unit_summary(
-                    unit_state(
-                        whole, measures, shape.gains, f"{unit}_id", job.segments, job.no_click
-                    )
-                )
+        for unit in job.units:
+            by_unit = unit_state(
+                whole, measures, shape.gains, f"{unit}_id", job.segments, job.clickless
             )
-            for unit in job.units
-        }
-        tables = {}
-        if job.out:
-            tables = _publish(job, engine, output, date, counts, summary, differences, units)
-        return ClickDay(engine.name, date, counts, summary, differences, units, [], [], tables)
+            daily += summary_rows(unit_summary(by_unit, unit))
+        daily = [{"date": date, **row} for row in daily]
+        tables = _publish(job, engine, output, date, counts, daily, differences) if job.out else {}
+        return ClickDay(engine.name, date, counts, daily, differences, [], [], tables)
 
 
 def _derived(job: ClicksJob, log: DataFrame, shape: Shape) -> tuple[DataFrame, Shape]:
@@ -179,15 +171,12 @@ def _publish(
     output: Output,
     date: str,
     counts: dict[str, int],
-    summary: list[dict[str, Any]],
+    daily: list[dict[str, Any]],
     differences: list[dict[str, Any]],
-    units: dict[str, list[dict[str, Any]]],
 ) -> dict[str, str]:
-    by_unit = [{"unit": unit, **row} for unit, rows in units.items() for row in rows]
     small = {
-        "click_summary": (summary, SUMMARY),
+        "daily": (daily, f"date string, {DAILY}"),
         "arm_differences": (differences, DIFFERENCES),
-        "unit_summary": (by_unit, f"unit string, {UNITS}"),
     }
     wanted = ["click_patterns", "daily_state"]
     for name, (rows, schema) in small.items():
@@ -202,13 +191,13 @@ def _publish(
         "event_date": date,
         "run_ts": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "input": redacted(job.impressions or ""),
-        "measures": list(dict.fromkeys(row["measure"] for row in summary)),
+        "measures": list(dict.fromkeys(row["measure"] for row in daily)),
         "gains": job.gains.values,
         "events": job.gains.events,
         "dwell": job.gains.dwell,
         "segments": job.segments,
         "buckets": job.buckets,
-        "no_click": job.no_click,
+        "clickless": job.clickless,
         "counts": counts,
     }
     output.write_json("click_manifest", "_manifest.json", manifest)

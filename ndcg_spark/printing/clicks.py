@@ -14,10 +14,11 @@ from ndcg_spark.printing.text import interval, number, print_rows, text_table
 def print_clicks(found: ClickDay, how: str, out: TextIO) -> None:
     """Print a day of clicks: means with intervals by segment and arm, differences, the trend."""
     if how == "json":
-        print(json.dumps(dataclasses.asdict(found), indent=1), file=out)
+        text = {"command": "clicks", **dataclasses.asdict(found)}
+        print(json.dumps(text, indent=1), file=out)
         return
     rows = [["measure", "segment", "arm", "mean", "95% interval", "coverage", "impressions"]]
-    for row in found.summary:
+    for row in (row for row in found.daily if row["unit"] == "impression"):
         shown = "-" if row["suppressed"] else interval(row["ci_low"], row["ci_high"])
         rows.append(
             [
@@ -27,14 +28,14 @@ def print_clicks(found: ClickDay, how: str, out: TextIO) -> None:
                 number(row["mean"], False),
                 shown,
                 number(row["coverage"], False),
-                str(row["n_impressions"]),
+                str(row["n_units"]),
             ]
         )
     print(f"{found.date}\n{text_table(rows)}", file=out)
     print_rows(found.differences, ("measure", "segment", "candidate", "delta", "p_value"), out)
-    for unit, means in found.units.items():
-        print(f"\nby {unit}", end="", file=out)
-        print_rows(means, ("measure", "segment", "arm", "macro", "weighted", "sqrt_weighted"), out)
+    means = [row for row in found.daily if row["unit"] != "impression"]
+    columns = ("unit", "measure", "segment", "arm", "mean", "weighted", "sqrt_weighted")
+    print_rows(means, columns, out)
     trend = [row for row in found.trend if row["segment"] == "all"]
     print_rows(trend, ("measure", "arm", "days", "before", "now", "change"), out)
     print("\n" + ", ".join(f"{name} {n}" for name, n in found.counts.items()), file=out)
