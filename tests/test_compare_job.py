@@ -191,7 +191,10 @@ def test_what_cannot_be_compared(spark, scores):
     apart = scores.where("run_id <> 'rerank' and (run_id = 'bm25') = (query_id > 'q5')")
     with pytest.raises(InputError, match="E171"):
         nd.compare(apart)
-    with pytest.raises(InputError, match="E170"):
+    nameless = scores.selectExpr("run_id", "nullif(query_id, 'q3') query_id", "measure", "value")
+    with pytest.raises(InputError, match="E120: 6 rows"):
+        nd.compare(nameless)
+    with pytest.raises(InputError, match=r"E170.*run bm25, query q7, measure AP"):
         nd.compare(scores.unionAll(scores.where("query_id = 'q7'")))
 
 

@@ -110,7 +110,10 @@ def test_what_is_refused(spark, tables):
     with pytest.raises(InputError, match=r"E172.*--grid"):
         nd.distinguishability(scores, labels, grid=(10, 1000))
     twice = spark.createDataFrame(data()[0] + data()[0][:1], SCORES)
-    with pytest.raises(InputError, match="E132"):
+    nameless = scores.selectExpr("run_id", "query_id", "nullif(doc_id, 'd3') doc_id", "score")
+    with pytest.raises(InputError, match="E120: 24 rows"):
+        nd.distinguishability(nameless, labels)
+    with pytest.raises(InputError, match=r"E132.*run good, query q0, document d0"):
         nd.distinguishability(twice, labels, grid=GRID)
     with pytest.raises(InputError, match="E103"):
         nd.distinguishability(scores.where("false"), labels)
@@ -137,6 +140,14 @@ def test_fewer_documents_than_the_grid_asks_for(tables):
     at = {(r["run_id"], r["n"]): (r["n_queries"], r["n_undefined"]) for r in found.curves}
     assert at["good", 10] == (11, 1)
     assert at["good", 60] == (10, 2)
+
+
+def test_one_ranker_has_curves_and_no_pairs(tables):
+    scores, labels = tables
+    found = nd.distinguishability(scores.where("run_id = 'good'"), labels, grid=GRID)
+    assert found.pairs == []
+    assert {row["run_id"] for row in found.curves} == {"good"}
+    assert found.advice
 
 
 def test_a_ranker_of_constant_scores(spark, tables):

@@ -63,8 +63,8 @@ def daily_state(
     sums' exact parts): per bucket of users, mergeable over days.
 
     n counts impressions, n_undefined those without a click where `clickless` is undefined (else
-    they count as 0). sum and sumsq are in doubles; their parts (…_high, …_low, whole numbers in units
-    of 2^-20 and 2^-40) add up exactly and independent of the order.
+    they count as 0). sum and sumsq are in doubles; their parts (…_high, …_low, whole numbers in
+    units of 2^-20 and 2^-40) add up exactly and independent of the order.
     """
     return _summed(patterns, measures, gains, "bucket", segments, clickless)
 

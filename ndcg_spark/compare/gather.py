@@ -26,13 +26,17 @@ def conformed(scores: DataFrame, by: Sequence[str] = ()) -> DataFrame:
 
 
 def inventory(scores: DataFrame) -> DataFrame:
-    """Which systems and measures there are: n queries, n_defined, the largest absolute value."""
+    """Which systems and measures there are: n queries, n_defined, the largest absolute value, and
+    how many rows lack a key."""
     size = F.abs("value")
+    keys = ("run_id", "query_id", "measure")
+    lacks = functools.reduce(lambda a, b: a | b, [F.col(name).isNull() for name in keys])
     finite = ~F.isnan("value") & (size < float("inf"))
     return scores.groupBy("run_id", "measure").agg(
         F.count(F.lit(1)).alias("n"),
         F.sum(F.when(finite, 1).otherwise(0)).alias("n_defined"),
         F.max(F.when(finite, size)).alias("largest"),
+        F.sum(F.when(lacks, 1).otherwise(0)).alias("n_null"),
     )
 
 

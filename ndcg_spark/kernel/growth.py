@@ -82,7 +82,8 @@ def grow(batches: Iterator[pa.RecordBatch], growth: Growth) -> Iterator[pa.Recor
     """
     for batch in batches:
         sizes = batch.column("hash").value_lengths().to_numpy()
-        part = np.cumsum(sizes) // ENTRIES  # a huge query is a part of its own
+        # short queries are filled up to the largest size; a huge one is a part of its own
+        part = np.cumsum(np.maximum(sizes, growth.grid[-1])) // ENTRIES
         starts = np.flatnonzero(np.diff(part, prepend=-1))
         for start, end in zip(starts, [*starts[1:], len(sizes)], strict=True):
             found = _documents(batch.slice(start, end - start), growth)

@@ -34,7 +34,7 @@ from ndcg_spark.config import ClicksJob, LogJob
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.measures import Measure, parse_measures
 from ndcg_spark.pipeline.click_trend import summary_rows, trend
-from ndcg_spark.pipeline.opened import opened
+from ndcg_spark.pipeline.opened import now, opened
 from ndcg_spark.session import Engine
 from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.read import read_table
@@ -189,7 +189,7 @@ def _publish(
         "version": __version__,
         "engine": engine.name,
         "event_date": date,
-        "run_ts": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "run_ts": now(),
         "input": redacted(job.impressions or ""),
         "measures": list(dict.fromkeys(row["measure"] for row in daily)),
         "gains": job.gains.values,

@@ -22,7 +22,9 @@ from ndcg_spark.measures import parse_measures
 from ndcg_spark.measures.batch import Array
 from ndcg_spark.measures.names import MeasureLike
 from ndcg_spark.pipeline.opened import refused
+from ndcg_spark.tables import checks
 
+KEYS = ("run_id", "query_id", "segment", "measure")
 MATRIX_CELLS = 5_000_000  # values of one measure that the discriminative power looks at
 POWER = (
     "measure string, n_systems bigint, n_queries bigint, n_pairs bigint, share double, "
@@ -104,7 +106,7 @@ def compared(
     ):
         if group:
             design = _design(counts, names, group, options)
-            sums = _sums(together, design)
+            sums = _sums(together, design, table)
             for test in group:
                 own = dataclasses.replace(options, replicates=_replicates(test, options))
                 extra = _found(together, sums, design, counts, test, own)
@@ -191,9 +193,11 @@ def _counts(
     table: DataFrame, measures: MeasureLike | Sequence[MeasureLike] | None
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """By run and measure, of the measures that are wanted: queries, with a value, largest value."""
-    rows = {
-        (row["run_id"], row["measure"]): row.asDict() for row in gather.inventory(table).collect()
-    }
+    found = gather.inventory(table).collect()
+    nulls = sum(row["n_null"] for row in found)
+    if nulls:
+        raise InputError("E120", f"{nulls} rows of the scores have a null run, query or measure")
+    rows = {(row["run_id"], row["measure"]): row.asDict() for row in found}
     if not rows:
         raise InputError("E103", "the scores have no rows")
     there = {measure for _, measure in rows}
@@ -253,11 +257,15 @@ def _scale(counts: dict[tuple[str, str], dict[str, Any]], measure: str) -> float
     return 2.0 ** math.ceil(math.log2(largest)) if largest else 1.0
 
 
-def _sums(together: DataFrame, design: Design) -> dict[str, Sums]:
+def _sums(together: DataFrame, design: Design, table: DataFrame) -> dict[str, Sums]:
     try:
         rows = gather.pair_sums(together, design).collect()
     except Exception as problem:
-        raise refused(problem) from problem.__cause__
+        found = refused(problem)
+        if isinstance(found, InputError) and found.code == "E170":
+            keys = [name for name in KEYS if name in table.columns]
+            found = InputError("E170", f"{found.message}: {checks.repeats(table, keys)}")
+        raise found from problem.__cause__
     return {row["segment"]: Sums.merged(design, [bytes(row["sums"])]) for row in rows}
 
 

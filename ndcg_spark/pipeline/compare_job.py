@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +16,7 @@ from ndcg_spark.compare.table import COMPARISON
 from ndcg_spark.config import CompareJob
 from ndcg_spark.pipeline.compare import AGREEMENT, ASL, POWER, Trust, compared, trust
 from ndcg_spark.pipeline.evaluate import evaluate, fits_in_memory
-from ndcg_spark.pipeline.opened import opened
+from ndcg_spark.pipeline.opened import now, opened
 from ndcg_spark.pipeline.small import publish_rows
 from ndcg_spark.plan.evaluate import long
 from ndcg_spark.plan.lists import SORT
@@ -49,7 +48,7 @@ def compare_job(job: CompareJob) -> ComparisonFound:
         UsageError: for a wrong option (exit 2).
         InputError: for input that is refused (exit 3); nothing is written then.
     """
-    started = _now()
+    started = now()
     inputs = [s for s in (*job.scores, job.state, job.qrels, *job.runs, job.attributes) if s]
     output = Output(job.out, job.partitions, inputs) if job.out else None
     with _scores(job) as (engine, spark, scores, local):
@@ -139,9 +138,5 @@ def _manifest(
         "rows": {"comparison": len(rows)},
         "queries": max((row["n_pairs"] for row in rows if row["segment"] == ALL), default=0),
         "started": started,
-        "finished": _now(),
+        "finished": now(),
     }
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

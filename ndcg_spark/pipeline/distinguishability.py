@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 import functools
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,10 @@ from ndcg_spark.kernel.growth import GROWN, Growth
 from ndcg_spark.measures import nDCG, parse_measures, resolve
 from ndcg_spark.measures.gains import Gain
 from ndcg_spark.measures.names import MeasureLike
-from ndcg_spark.pipeline.opened import materialized, opened, refused
+from ndcg_spark.pipeline.opened import materialized, now, opened, refused
 from ndcg_spark.pipeline.small import publish_rows
 from ndcg_spark.session import GATHERED, Engine
+from ndcg_spark.tables import checks
 from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.read import read_table
 from ndcg_spark.tables.write import Output
@@ -109,7 +109,8 @@ def distinguishability(
     growth = Growth(runs, wanted, worth, sizes, sequences, seed, ties)
     fewest = min_docs or sizes[-1]
     grown = grown_samples(docs.documents(rows, labels, runs), growth)
-    found = _judged(grown, growth, baseline, fewest, longest)
+    with _diagnosed(rows):
+        found = _judged(grown, growth, baseline, fewest, longest)
     return dataclasses.replace(found, values=values_of(grown, growth, fewest))
 
 
@@ -120,7 +121,7 @@ def distinguishability_job(job: DistinguishabilityJob) -> Distinguished:
         UsageError: for a wrong option (exit 2).
         InputError: for input that is refused (exit 3); nothing is written then.
     """
-    started = _now()
+    started = now()
     measures, gain = growing_measures(job.measure or MEASURES, job.gain)
     inputs = [source for source in (*job.scores, job.qrels, job.clicks) if source]
     output = Output(job.out, job.partitions, inputs) if job.out else None
@@ -129,16 +130,14 @@ def distinguishability_job(job: DistinguishabilityJob) -> Distinguished:
             stack.enter_context(output.writing())
         for key, value in QUERIES_A_BATCH.items():
             engine.spark.conf.set(key, value)
-        table, runs, longest = _documents(job, engine)
+        table, runs, longest, scores = _documents(job, engine)
         grid = job.sizes or _default_grid(longest)
         growth = Growth(runs, measures, gain, grid, job.sequences, job.seed, job.ties)
         fewest = job.min_docs or grid[-1]
         place = output.staged("grown") if output else None
-        try:
+        with _diagnosed(scores):
             grown = materialized(stack, engine, place, grown_samples(table, growth))
-        except Exception as problem:
-            raise refused(problem) from problem.__cause__
-        found = _judged(grown, growth, job.baseline, fewest, longest)
+            found = _judged(grown, growth, job.baseline, fewest, longest)
         published = {}
         if output:
             values = values_of(grown, growth, fewest)
@@ -163,10 +162,7 @@ def _judged(
 ) -> Distinguished:
     if baseline is not None and baseline not in growth.runs:
         raise unknown("baseline", baseline, growth.runs)
-    try:
-        sums = _sums(grown, growth, baseline, fewest)
-    except Exception as problem:
-        raise refused(problem) from problem.__cause__
+    sums = _sums(grown, growth, baseline, fewest)
     counts = verdicts.counts(sums)
     docs.refuse_few(counts["queries"], longest, fewest)
     shares = _shares(grown)
@@ -213,8 +209,8 @@ def growing_measures(
 
 def _documents(
     job: DistinguishabilityJob, engine: Engine
-) -> tuple[DataFrame, tuple[str, ...], int]:
-    """DOCUMENTS, the rankers, and how many documents nine of ten queries have."""
+) -> tuple[DataFrame, tuple[str, ...], int, DataFrame | None]:
+    """DOCUMENTS, the rankers, how many documents nine of ten queries have, and the scores."""
     thresholds = job.click_thresholds
     if job.synthetic:
         queries, size = SYNTHETIC[job.synthetic]
@@ -222,7 +218,7 @@ def _documents(
         table = made_up(
             engine.spark, job.synthetic, job.queries or queries, size, job.seed, thresholds
         )
-        return table, synthetic.RUNS, size
+        return table, synthetic.RUNS, size, None
     local = engine.local_files
 
     def read(role: str, source: str) -> DataFrame:
@@ -237,13 +233,37 @@ def _documents(
     else:
         labels = docs.labels_of_clicks(read("clicks", job.clicks or ""), thresholds)
     runs, longest = _rankers(scores, ", ".join(job.scores))
-    return docs.documents(scores, labels, runs), runs, longest
+    return docs.documents(scores, labels, runs), runs, longest, scores
+
+
+@contextlib.contextmanager
+def _diagnosed(scores: DataFrame | None) -> Iterator[None]:
+    """Where the kernel refused the scores, say which."""
+    try:
+        yield
+    except Exception as problem:
+        found = refused(problem)
+        if isinstance(found, InputError) and found.code == "E132" and scores is not None:
+            where = checks.repeats(scores, ("run_id", "query_id", "doc_id"))
+            found = InputError("E132", f"{found.message}: {where}")
+        raise found from problem.__cause__
 
 
 def _rankers(scores: DataFrame, where: str = "no rows") -> tuple[tuple[str, ...], int]:
     """The rankers by name, and how many documents nine of ten queries have in each."""
-    sizes = scores.groupBy("run_id", "query_id").agg(F.count(F.lit(1)).alias("n"))
-    rows = sizes.groupBy("run_id").agg(F.percentile_approx("n", 0.1).alias("usual")).collect()
+    keys = ("run_id", "query_id", "doc_id")
+    lacks = functools.reduce(lambda a, b: a | b, [F.col(name).isNull() for name in keys])
+    sizes = scores.groupBy("run_id", "query_id").agg(
+        F.count(F.lit(1)).alias("n"), F.sum(F.when(lacks, 1).otherwise(0)).alias("n_null")
+    )
+    rows = (
+        sizes.groupBy("run_id")
+        .agg(F.percentile_approx("n", 0.1).alias("usual"), F.sum("n_null").alias("n_null"))
+        .collect()
+    )
+    nulls = sum(row["n_null"] for row in rows)
+    if nulls:
+        raise InputError("E120", f"{nulls} rows of the scores have a null run, query or document")
     if not rows:
         raise InputError("E103", f"the scores have no rows: {where}")
     usual = {str(row["run_id"]): int(row["usual"]) for row in rows}
@@ -314,9 +334,5 @@ def _manifest(
         "inputs": [redacted(source) for source in inputs],
         "counts": counts,
         "started": started,
-        "finished": _now(),
+        "finished": now(),
     }
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

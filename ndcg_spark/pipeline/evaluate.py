@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +15,7 @@ from ndcg_spark.config import EvaluateJob
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.kernel.refuse import REFUSED
 from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
-from ndcg_spark.pipeline.opened import materialized, opened, refused
+from ndcg_spark.pipeline.opened import materialized, now, opened, refused
 from ndcg_spark.plan.evaluate import conformed, long, runs_contract, score_lists
 from ndcg_spark.plan.lists import SHUFFLE, SORT
 from ndcg_spark.plan.summarize import SCHEMA, summarize_lists
@@ -86,7 +85,7 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
         with contextlib.ExitStack() as stack:
             if output:
                 stack.enter_context(output.writing())
-            started = _now()
+            started = now()
             if job.bucketed:
                 for key, value in {SHUFFLE: "false", **GATHERED}.items():
                     spark.conf.set(key, value)
@@ -242,7 +241,7 @@ def _write(
     table.coalesce(1).write.mode("error").parquet(output.staged("aggregate"))
     manifest = _manifest(engine, job, counts, measures, sum(written.values()), len(aggregate))
     output.write_json(
-        "manifest", "_manifest.json", {**manifest, "started": started, "finished": _now()}
+        "manifest", "_manifest.json", {**manifest, "started": started, "finished": now()}
     )
     output.publish(TABLES)
     return aggregate
@@ -297,7 +296,3 @@ def _manifest(
         "counts": counts,
         "rows": {"per_query": n_per_query, "aggregate": n_aggregate},
     }
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import re
 import tempfile
 from collections.abc import Iterator
@@ -45,5 +46,12 @@ def materialized(
 
 def refused(problem: Exception) -> Exception:
     """The InputError that a worker raised, out of the engine's error around it."""
+    if isinstance(problem, InputError):
+        return problem
     found = re.search(r"InputError: (E\d+): (.*)", str(problem))
     return InputError(found[1], found[2].strip()) if found else problem
+
+
+def now() -> str:
+    """The time for a manifest."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

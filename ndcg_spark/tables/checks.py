@@ -138,6 +138,12 @@ def _bad_rankings(runs: DataFrame) -> DataFrame:
     return lists.where("copies > 1 or first <> 1 or last <> n")
 
 
+def repeats(table: DataFrame, keys: Sequence[str]) -> str:
+    """Up to five keys that are there more than once, for a message."""
+    rows = _repeated(table, keys).select(*keys).orderBy(*keys).limit(EXAMPLES).collect()
+    return "; ".join(_key(row.asDict()) for row in rows)
+
+
 def _is_empty(table: DataFrame) -> bool:
     return not table.limit(1).take(1)
 
@@ -151,7 +157,7 @@ def _some(code: str, text: str, bad: DataFrame, keys: Sequence[str]) -> Iterator
 
 
 def _key(row: dict[str, object]) -> str:
-    return ", ".join(f"{KEY_NAMES[name]} {_short(value)}" for name, value in row.items())
+    return ", ".join(f"{KEY_NAMES.get(name, name)} {_short(value)}" for name, value in row.items())
 
 
 def _short(value: object) -> str:
