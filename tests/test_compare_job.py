@@ -184,6 +184,8 @@ def test_what_cannot_be_compared(spark, scores):
         nd.compare(scores, measures=["nDCG@20"])
     with pytest.raises(InputError, match="E171"):
         nd.compare(scores.where("run_id = 'bm25'"))
+    with pytest.raises(UsageError, match="baseline"):
+        nd.compare(scores, test="bootstrap", replicates=1_000_000)
     with pytest.raises(InputError, match="E103"):
         nd.compare(scores.where("false"))
     with pytest.raises(InputError, match="E110"):

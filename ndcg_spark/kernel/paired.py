@@ -7,6 +7,7 @@ or, for the replicates, in matrix products of doubles that stay below 2^53.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ from ndcg_spark.kernel import replicates
 from ndcg_spark.kernel.totals import Totals, squares
 from ndcg_spark.measures.batch import Array, Ints
 
-ROWS = 8192  # of a block: bounds memory, and the size of sums
+ROWS, CELLS = 8192, 2**22  # of a block: bounds memory, and the size of sums
 DIGITS = 40  # binary digits of a value
 COARSE, COARSER = 8, 24  # digits dropped of differences in replicates, and of those to be squared
 TIE = 0.5e-9  # differences below this share of the scale are ties
@@ -55,6 +56,16 @@ class Design:
         return len(self.scales)
 
     @property
+    def rows(self) -> int:
+        """Queries of a block."""
+        return min(ROWS, max(CELLS // (self.measures * len(self.pairs)), 64))
+
+    @property
+    def held(self) -> int:
+        """Bytes of one segment's totals, which every task holds."""
+        return sum(16 * math.prod(shape) for shape in self.shapes.values())
+
+    @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Of the totals: columns are measures x pairs (permuted: measures x systems)."""
         columns = self.measures * len(self.pairs)
@@ -79,7 +90,7 @@ class Sums:
         self.small = np.full((columns, SMALL + 1), np.nan)
 
     def add(self, x: Array, present: Any, hashes: replicates.Words) -> None:
-        """Add up to ROWS queries.
+        """Add up to `Design.rows` queries.
 
         x: (queries, measures, systems) values, NaN where undefined or absent
         present: of the same shape, whether the system has the query at all
@@ -198,8 +209,8 @@ def sum_pairs(batches: Iterator[pa.RecordBatch], design: Design) -> Iterator[pa.
     """
     found: dict[str, Sums] = {}
     for batch in batches:
-        for start in range(0, batch.num_rows, ROWS):
-            _add_block(batch.slice(start, ROWS), design, found)
+        for block in _blocks(batch, design):
+            _add_block(block, design, found)
     rows = [{"segment": segment, "sums": sums.pack()} for segment, sums in found.items()]
     yield pa.RecordBatch.from_pylist(rows, SUMMED)
 
@@ -212,6 +223,11 @@ def merge_sums(batches: Iterator[pa.RecordBatch], design: Design) -> Iterator[pa
             for row in batch.to_pylist()
         ]
         yield pa.RecordBatch.from_pylist(rows, SUMMED)
+
+
+def _blocks(batch: pa.RecordBatch, design: Design) -> Iterator[pa.RecordBatch]:
+    for start in range(0, batch.num_rows, design.rows):
+        yield batch.slice(start, design.rows)
 
 
 def _add_block(block: pa.RecordBatch, design: Design, found: dict[str, Sums]) -> None:
@@ -261,28 +277,24 @@ SIZES = pa.schema(
 def difference_sizes(batches: Iterator[pa.RecordBatch], design: Design) -> Iterator[pa.RecordBatch]:
     """How often every size of a difference occurs, in units of 1e-9 of the scale, with its sign."""
     for batch in batches:
-        found = []
-        x, present = matrix(batch, design)
-        for segment, rows in _segments(batch):
-            _, valid, left, right, _ = paired_columns(x[rows], present[rows], design)
-            d = right - left
-            for column in range(d.shape[1]):
-                width = 2 * tie_units(design.scales[column // len(design.pairs)])
-                own = d[valid[:, column], column]
-                size, group = np.unique(
-                    np.rint(np.abs(own) / width).astype(np.int64), return_inverse=True
-                )
-                counts = [
-                    np.bincount(group[kind], minlength=len(size)) for kind in (own > 0, own < 0)
-                ]
-                total = np.bincount(group, minlength=len(size))
-                names = pa.DictionaryArray.from_arrays(
-                    pa.array(np.zeros(len(size), np.int32)), pa.array([segment])
-                ).dictionary_decode()
-                columns = [np.full(len(size), column, np.int32), size, *counts, total]
-                arrays = [names, *map(pa.array, columns)]
-                found.append(pa.RecordBatch.from_arrays(arrays, schema=SIZES))
-        yield from found
+        for block in _blocks(batch, design):
+            x, present = matrix(block, design)
+            for segment, rows in _segments(block):
+                _, valid, left, right, _ = paired_columns(x[rows], present[rows], design)
+                d = right - left
+                for column in range(d.shape[1]):
+                    width = 2 * tie_units(design.scales[column // len(design.pairs)])
+                    yield _sizes(segment, column, d[valid[:, column], column], width)
+
+
+def _sizes(segment: str, column: int, d: Ints, width: float) -> pa.RecordBatch:
+    rounded = np.rint(np.abs(d) / width).astype(np.int64)
+    size, group = np.unique(rounded, return_inverse=True)
+    n = len(size)
+    counts = [np.bincount(group[own], minlength=n) for own in (d > 0, d < 0)]
+    names = pa.array([segment]).take(pa.array(np.zeros(n, np.int32)))
+    columns = [np.full(n, column, np.int32), size, *counts, np.bincount(group, minlength=n)]
+    return pa.RecordBatch.from_arrays([names, *map(pa.array, columns)], schema=SIZES)
 
 
 def pack_matrix(batches: Iterator[pa.RecordBatch], design: Design) -> Iterator[pa.RecordBatch]:

@@ -25,6 +25,7 @@ from ndcg_spark.pipeline.opened import refused
 from ndcg_spark.tables import checks
 
 KEYS = ("run_id", "query_id", "segment", "measure")
+MOST_HELD = 2**26  # bytes of totals a segment: a Spark Connect message takes 128 MB
 MATRIX_CELLS = 5_000_000  # values of one measure that the discriminative power looks at
 POWER = (
     "measure string, n_systems bigint, n_queries bigint, n_pairs bigint, share double, "
@@ -233,7 +234,7 @@ def _design(
             f"interval={options.interval!r} collects every query and takes {SAMPLED} at most, not "
             f"{most}; interval='poisson' scales"
         )
-    return Design(
+    design = Design(
         systems=len(names.runs),
         pairs=wanted_pairs(names.runs, None) if together else names.pairs,
         scales=tuple(_scale(counts, measure) for measure in names.measures),
@@ -244,6 +245,13 @@ def _design(
         weights=_replicates("bootstrap", options) if poisson else 0,
         permutations=_replicates("randomized-tukey", options) if "randomized-tukey" in tests else 0,
     )
+    if design.held > MOST_HELD:
+        raise UsageError(
+            f"{len(design.pairs)} pairs x {design.measures} measures x the replicates of "
+            f"{', '.join(tests)} take {design.held / 2**20:.0f} MB a segment (64 at most); compare against "
+            "a baseline, fewer measures, or with fewer --replicates"
+        )
+    return design
 
 
 def _replicates(test: str, options: Options) -> int:
