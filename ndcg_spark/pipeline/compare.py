@@ -248,8 +248,8 @@ def _design(
     if design.held > MOST_HELD:
         raise UsageError(
             f"{len(design.pairs)} pairs x {design.measures} measures x the replicates of "
-            f"{', '.join(tests)} take {design.held / 2**20:.0f} MB a segment (64 at most); compare against "
-            "a baseline, fewer measures, or with fewer --replicates"
+            f"{', '.join(tests)} take {design.held / 2**20:.0f} MB a segment (64 at most); compare "
+            "against a baseline, fewer measures, or with fewer --replicates"
         )
     return design
 
