@@ -1,6 +1,8 @@
 """Imports point one way, and the library stays within the API that all engines share."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,28 @@ def test_the_plan_has_no_action(path):
 
 def test_files_stay_small():
     assert max(len(p.read_text().splitlines()) for p in FILES) <= 340
+
+
+def test_the_core_needs_four_packages_only():
+    """A bare node has numpy, pandas, pyarrow and pyspark; what an extra brings is asked for late."""
+    program = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {"scipy", "matplotlib", "pysail", "threadpoolctl", "pytest"}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Missing())
+import ndcg_spark.cli
+from ndcg_spark.compare.effects import sample_size
+from ndcg_spark.errors import UsageError
+from ndcg_spark.theory import plot_curves
+for call in (lambda: sample_size(1, 1, method="exact"), lambda: plot_curves([], "x.svg")):
+    try:
+        call()
+    except UsageError as problem:
+        assert "pip install 'ndcg-spark[" in str(problem), problem
+    else:
+        raise AssertionError("nothing was missed")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

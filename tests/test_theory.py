@@ -588,3 +588,49 @@ def test_measures_that_do_not_grow():
     measures, worth = growing_measures("nDCG,nDCG@n/5", "1=1,2=3")
     assert worth(np.array([0.0, 1.0, 2.0]), 1.0).tolist() == [0.0, 1.0, 3.0]
     assert "2: 3" in str(measures[0])
+
+
+def test_a_pair_that_one_discount_cannot_see():
+    """Equal integrals under r^-1/2, different tops (theory.md A6): the log discount separates the
+    pair, r^-1/2 does not, and r^-3/4 prefers the other ranker."""
+    ys = [lambda s: 0.2 + 0.2 * s, lambda s: 0.2 + 0.2 * s + _unseen(1 - s)]
+    shares = ((1.0, P), (0.0, 1 - P))
+    limits = [theory.limit(y, shares, "power:0.5") for y in ys]
+    assert limits[0] == pytest.approx(limits[1], abs=1e-12)
+    rates = [theory.log_constant(y, shares)[0] for y in ys]
+    steep = [theory.limit(y, shares, "power:0.75") for y in ys]
+    assert (rates[0] < rates[1]) == (steep[0] < steep[1])  # a smaller rate is a better ranker
+    random = np.random.default_rng(6)
+    n, queries = 20_000, 60
+    grid = np.linspace(0, 1, 4001)
+    own = []
+    for _ in range(queries):
+        label = random.random(n) < P
+        scores = []
+        for y in ys:  # scores given the label, by the inverse distribution
+            score = np.empty(n)
+            for value, density in ((True, y(grid) / P), (False, (1 - y(grid)) / (1 - P))):
+                below = np.concatenate([[0], np.cumsum((density[1:] + density[:-1]) / 2)])
+                drawn = random.random(np.count_nonzero(label == value))
+                score[label == value] = np.interp(drawn, below / below[-1], grid)
+            scores.append(score)
+        hashes = random.integers(0, 2**63, n).astype(np.uint64)
+        own.append((hashes, label.astype(float), scores))
+    measures, worth = growing_measures("nDCG,nDCG(dis='power:0.5'),nDCG(dis='power:0.75')")
+    growth = Growth(("plain", "unseen"), measures, worth, (1000, 5000, 10_000, 20_000))
+    rows = {
+        r["measure"]: r
+        for r in verdicts.pairs(sums(grown([documents(own, 2)], growth), growth))
+        if r["n"] == n
+    }
+    log, half, three_quarters = (rows[str(m)] for m in measures)
+    assert log["snr"] > 2
+    assert abs(half["snr"]) < 0.5
+    assert half["verdict"] != SEPARATES
+    assert log["run_a"] == ("plain" if rates[0] < rates[1] else "unseen")
+    assert three_quarters["run_a"] != log["run_a"]
+
+
+def _unseen(u):
+    """A difference with integral 0, by itself and with weight u^-1/2; 0.12 at the top."""
+    return 0.12 - 1.44 * u + 1.8 * u**2
