@@ -1,5 +1,11 @@
 """The measure reference is what the registry says today."""
 
+import re
+from pathlib import Path
+
+import pytest
+
+from ndcg_spark.config import ClicksJob, CompareJob, DistinguishabilityJob, EvaluateJob
 from tools.make_docs import TARGET, reference
 
 
@@ -16,3 +22,22 @@ def test_every_measure_documents_an_example():
     for measure in nd.catalogue():
         if measure.__module__.startswith("ndcg_spark."):
             assert doctest.DocTestParser().get_examples(inspect.getdoc(measure)), measure.canonical
+
+
+CONF = Path(__file__).resolve().parents[1] / "conf"
+NEEDED = {
+    "evaluate": (EvaluateJob, {"qrels": "q", "runs": ["r"]}),
+    "clicks": (ClicksJob, {"impressions": "i", "date": "2026-11-29"}),
+    "compare": (CompareJob, {"scores": ["s"]}),
+    "distinguishability": (DistinguishabilityJob, {"scores": ["s"], "qrels": "q"}),
+}
+
+
+@pytest.mark.parametrize("path", sorted(CONF.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_configurations_that_ship(path):
+    """Each is read, as it stands and with its commented options."""
+    job, needed = NEEDED[path.stem]
+    job.read(needed, str(path))
+    for line in path.read_text().splitlines():
+        key = re.match(r"# (\w+) = ", line)
+        assert not key or key[1] in job.aliases(), (path.name, line)
