@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from ndcg_spark.compare import gather
 from ndcg_spark.compare.agreement import kendall_tau_b, rbo, tau_ap
 from ndcg_spark.compare.discriminative import discriminative_power
+from ndcg_spark.compare.distributions import scipy_stats
 from ndcg_spark.compare.options import BOOTSTRAPS, PERMUTATIONS, SIGNS, TOGETHER, Options, tests_of
 from ndcg_spark.compare.paired_tests import ENUMERATED, SAMPLED, Ranks
 from ndcg_spark.compare.table import COMPARISON, Found, Names, comparison, wanted_pairs
@@ -89,6 +90,8 @@ def compared(
     options: Options,
 ) -> list[dict[str, Any]]:
     """The rows of the comparison table."""
+    if "tukey" in tests:
+        scipy_stats("the tukey test")  # now, not after a pass over the scores
     table = gather.conformed(scores, [*by, "segment"])
     counts = _counts(table, measures)
     runs = tuple(sorted({run for run, _ in counts}))
