@@ -442,6 +442,13 @@ def test_options():
     assert options.tests_of([]) == ("t",)
     with pytest.raises(UsageError, match="wilcoxon"):
         options.tests_of("wilcoxn")
-    for bad in ({"alpha": 1.5}, {"replicates": 3}, {"seed": -1}, {"detect": 0}, {"zeros": "x"}):
+    for bad in (
+        {"alpha": 1.5},
+        {"replicates": 3},
+        {"seed": -1},
+        {"detect": 0},
+        {"zeros": "x"},
+        {"missing": "zero", "interval": "bca"},
+    ):
         with pytest.raises(UsageError):
             options.Options(**bad)

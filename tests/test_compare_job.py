@@ -145,6 +145,10 @@ def test_tukey_takes_queries_that_all_have(scores):
     assert row["statistic"] == pytest.approx(q)
     p = scipy.stats.studentized_range.sf(q, 3, 2 * (n - 1))
     assert row["p_value"] == pytest.approx(max(p, 1e-12))
+    turned = table(scores, test="tukey", measures="AP", baseline="rerank")
+    assert set(turned) == {("rerank", run, "all", "AP") for run in ("bm25", "dense")}
+    other = turned["rerank", "bm25", "all", "AP"]
+    assert (other["delta"], other["p_value"]) == (-row["delta"], row["p_value"])
     again = table(scores, test="randomized-tukey", measures="AP", replicates=50)
     assert again["bm25", "rerank", "all", "AP"]["p_value"] >= 1 / 51
 
@@ -236,6 +240,11 @@ def test_the_command(evaluated, run_cli, tmp_path):
     assert written == found["comparison"]
     manifest = json.loads((tmp_path / "out" / "manifest" / "_manifest.json").read_text())
     assert manifest["options"]["correction"] == "holm"
+    code, whole, err = run_cli(
+        "compare", "--scores", evaluated.parent, "--baseline", "bm25", "--format", "json"
+    )
+    assert code == 0, err
+    assert json.loads(whole)["comparison"] == found["comparison"]
     code, direct, err = run_cli(
         "compare", "--qrels", f"{SAMPLE}/qrels.parquet", "--runs", f"{SAMPLE}/runs.parquet",
         "-m", "AP,nDCG@10", "--baseline", "bm25", "--format", "json",
@@ -302,7 +311,7 @@ def test_arms_of_a_click_log(run_cli, tmp_path):
     assert code == 0, err
     own = {r["measure"]: r for r in json.loads(out)["differences"] if r["segment"] == "all"}
     code, out, err = run_cli(
-        "compare", "--state", tmp_path / "daily_state", "--baseline", "A", "--format", "json",
+        "compare", "--state", tmp_path, "--baseline", "A", "--format", "json",
         "--dates", "2026-11-29", "--test", "t,fisher,bootstrap", "--replicates", "2000",
     )  # fmt: skip
     assert code == 0, err

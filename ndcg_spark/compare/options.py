@@ -60,6 +60,8 @@ class Options:
             raise UsageError(f"replicates must be 20 to 1000000, not {self.replicates}")
         if not 0 <= self.seed < 2**31:
             raise UsageError(f"seed must be 0 to 2^31 - 1, not {self.seed}")
+        if self.interval != "poisson" and self.missing == "zero":
+            raise UsageError(f"interval={self.interval!r} cannot go with missing='zero'")
         if self.detect == 0:
             raise UsageError("detect must be a difference other than 0")
 

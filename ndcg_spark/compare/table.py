@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +54,7 @@ class Found:
     """What Spark added up for some tests: sums by segment, and what single tests need besides.
 
     ranks: by segment and column of the sums (wilcoxon)
-    values: by segment, (queries, measures, systems) (bootstrap with collected queries)
+    values: (queries, measures, systems) of all queries (bootstrap that collects them)
     """
 
     sums: Mapping[str, Sums]
@@ -82,20 +82,16 @@ def _outcomes(
 ) -> list[tuple[tuple[tuple[int, int], Pair], Outcome]]:
     sums = found.sums[segment]
     pairs = {pair: Pair.of(sums, measure, i) for i, pair in enumerate(sums.design.pairs)}
-    alpha = options.alpha
-    judge: Callable[[Pair], Outcome]
-    if test in TOGETHER:
-        table = tukey.anova(pairs, sums.design.systems)
-        if test == "tukey":
-            judge = lambda pair: tukey.tukey(pair, table, alpha)  # noqa: E731
-        else:
-            some = next(iter(pairs.values()))
-            null = tukey.ranges(some) if some.n else np.zeros(0)
-            judge = lambda pair: tukey.randomized_tukey(pair, null, table, alpha)  # noqa: E731
-    else:
+    table = tukey.anova(pairs, sums.design.systems) if test in TOGETHER else None
+    some = pairs[names.pairs[0]]
+    null = tukey.ranges(some) if test == "randomized-tukey" and some.n else np.zeros(0)
 
-        def judge(pair: Pair) -> Outcome:
-            return undecided(pair) or _alone(pair, found, segment, measure, test, options)
+    def judge(pair: Pair) -> Outcome:
+        if test == "tukey":
+            return tukey.tukey(pair, table, options.alpha)
+        if test == "randomized-tukey":
+            return tukey.randomized_tukey(pair, null, table, options.alpha)
+        return undecided(pair) or _alone(pair, found, segment, measure, test, options)
 
     return [((pair, pairs[pair]), judge(pairs[pair])) for pair in names.pairs]
 
@@ -171,6 +167,13 @@ def _correct(rows: list[dict[str, Any]], test: str, correction: str) -> None:
         found = adjusted(p_values, correction)
     for row, p in zip(rows, found, strict=True):
         row["p_adjusted"] = p
+
+
+def every_pair(names: Names) -> tuple[tuple[int, int], ...]:
+    """All pairs of systems, those that were asked for in the direction that was asked for."""
+    return tuple(
+        (b, a) if (b, a) in names.pairs else (a, b) for a, b in wanted_pairs(names.runs, None)
+    )
 
 
 def wanted_pairs(runs: Sequence[str], baseline: str | None) -> tuple[tuple[int, int], ...]:

@@ -18,8 +18,10 @@ from ndcg_spark.errors import UsageError
 class CompareJob(Options, ScoringJob):
     """Compare systems: from per-query scores, from runs and qrels, or arms of a click log."""
 
-    scores: list[str] = option([], "per_query tables: Parquet paths or table:NAME; repeatable")
-    state: str | None = option(None, "daily_state of the click job: its arms are compared")
+    scores: list[str] = option(
+        [], "what evaluate wrote, or its per_query: paths or table:NAME; repeatable"
+    )
+    state: str | None = option(None, "what clicks wrote, or its daily_state: its arms are compared")
     dates: str | None = option(None, "days of the state, 2026-11-23..2026-11-29 (default all)")
     min_group: int = option(100, "arms with fewer impressions are left out")
     baseline: str | None = option(None, "the run that the others are compared with; else all pairs")

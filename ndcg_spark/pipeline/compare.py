@@ -16,7 +16,7 @@ from ndcg_spark.compare.discriminative import discriminative_power
 from ndcg_spark.compare.distributions import scipy_stats
 from ndcg_spark.compare.options import BOOTSTRAPS, PERMUTATIONS, SIGNS, TOGETHER, Options, tests_of
 from ndcg_spark.compare.paired_tests import ENUMERATED, SAMPLED, Ranks
-from ndcg_spark.compare.table import COMPARISON, Found, Names, comparison, wanted_pairs
+from ndcg_spark.compare.table import COMPARISON, Found, Names, comparison, every_pair, wanted_pairs
 from ndcg_spark.errors import InputError, UsageError, unknown
 from ndcg_spark.kernel.paired import SMALL, Design, Sums
 from ndcg_spark.measures import parse_measures
@@ -230,7 +230,8 @@ def _design(
 ) -> Design:
     together = tests[0] in TOGETHER
     most = max(int(row["n_defined"]) for row in counts.values())
-    signs = "fisher" in tests and ENUMERATED < most <= SAMPLED
+    filled = options.missing == "zero"  # pairs may then have more queries than a system has
+    signs = "fisher" in tests and most <= SAMPLED and (most > ENUMERATED or filled)
     poisson = "bootstrap" in tests and options.interval == "poisson"
     if "bootstrap" in tests and not poisson and most > SAMPLED:
         raise UsageError(
@@ -239,10 +240,10 @@ def _design(
         )
     design = Design(
         systems=len(names.runs),
-        pairs=wanted_pairs(names.runs, None) if together else names.pairs,
+        pairs=every_pair(names) if together else names.pairs,
         scales=tuple(_scale(counts, measure) for measure in names.measures),
         complete=together,
-        missing_zero=options.missing == "zero",
+        missing_zero=filled,
         seed=options.seed,
         signs=_replicates("fisher", options) if signs else 0,
         weights=_replicates("bootstrap", options) if poisson else 0,

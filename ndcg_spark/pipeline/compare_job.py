@@ -21,7 +21,7 @@ from ndcg_spark.pipeline.small import publish_rows
 from ndcg_spark.plan.evaluate import long
 from ndcg_spark.plan.lists import SORT
 from ndcg_spark.plan.summarize import ALL
-from ndcg_spark.tables.paths import redacted
+from ndcg_spark.tables.paths import redacted, table_in
 from ndcg_spark.tables.read import read_table
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
@@ -91,17 +91,18 @@ def _scores(job: CompareJob) -> Iterator[tuple[str, SparkSession, DataFrame, boo
             return read_table(spark, role, source, glob=job.glob, local=local)
 
         if job.state:
-            state = read("state", job.state)
+            state = read("state", table_in(job.state, "daily_state"))
             if job.first_and_last:
                 day = F.col("event_date").cast("string")
                 state = state.where(day.between(*job.first_and_last))
             yield engine.name, spark, arm_scores(state, job.min_group), local
             return
+        sources = [table_in(source, "per_query") for source in job.scores]
         if engine.embedded:
-            fits = fits_in_memory(job.scores, SCORE_BYTES)
+            fits = fits_in_memory(sources, SCORE_BYTES)
             spark.conf.set(SORT, str(not fits).lower())
-        scores = read("scores", job.scores[0])
-        for source in job.scores[1:]:
+        scores = read("scores", sources[0])
+        for source in sources[1:]:
             scores = scores.unionByName(read("scores", source), allowMissingColumns=True)
         yield engine.name, spark, scores, local
 

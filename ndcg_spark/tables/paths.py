@@ -42,6 +42,16 @@ def _visible(path: str, root: str) -> bool:
     return not any(part.startswith(("_", ".")) for part in path[len(root) :].split("/"))
 
 
+def table_in(location: str, table: str) -> str:
+    """The table of an output directory; the location itself where there is none below it."""
+    below = f"{location.rstrip('/')}/{table}"
+    try:
+        system, path = filesystem(below)
+        return below if system.get_file_info(path).type == pafs.FileType.Directory else location
+    except (InputError, OSError):  # a catalog table, or no client here: the engine will say
+        return location
+
+
 def parquet_rows(location: str) -> int | None:
     """Rows of a Parquet file or directory by the files' footers; None where that cannot be told."""
     try:
