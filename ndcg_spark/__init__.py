@@ -1,6 +1,7 @@
 """Ranking evaluation at the scale of production logs: trec_eval's exactness, on Spark."""
 
 from ndcg_spark import theory
+from ndcg_spark.clicks.summary import arm_scores
 from ndcg_spark.compare.agreement import kendall_tau_b, rbo, tau_ap
 from ndcg_spark.compare.effects import detectable, sample_size
 from ndcg_spark.compare.options import Options as CompareOptions
@@ -127,6 +128,7 @@ __all__ = [
     "UsageError",
     "Utility",
     "__version__",
+    "arm_scores",
     "binG",
     "catalogue",
     "check",

@@ -302,7 +302,7 @@ def test_wrong_options(run_cli, evaluated):
         assert text in err, (given, err)
 
 
-def test_arms_of_a_click_log(run_cli, tmp_path):
+def test_arms_of_a_click_log(run_cli, spark, tmp_path):
     """Clustered by user: the t test over buckets has the click job's own standard error."""
     log = ("--impressions", f"{SAMPLE}/impressions.parquet", "--date", "2026-11-29")
     code, out, err = run_cli(
@@ -324,6 +324,11 @@ def test_arms_of_a_click_log(run_cli, tmp_path):
             assert se == pytest.approx(right["se"], rel=1e-6)
         assert row["p_value"] == pytest.approx(right["p_value"], abs=0.03)
         assert "buckets of users" in row["note"]
+    state = spark.read.parquet(str(tmp_path / "daily_state" / "event_date=2026-11-29"))
+    again = table(nd.arm_scores(state), baseline="A")
+    for row in found:
+        if row["test"] == "t":
+            assert again["A", "B", "all", row["measure"]]["p_value"] == row["p_value"]
     code, _, err = run_cli(
         "compare", "--state", tmp_path / "daily_state", "--dates", "2020-01-01..2020-01-02"
     )
