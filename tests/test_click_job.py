@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -201,3 +202,32 @@ def test_means_by_query_with_their_error(stored, run_cli):
         assert rows[unit]["sum_weight"] == len(own)
     half = 1.959964 * rows["query"]["std"] / len(means) ** 0.5
     assert rows["query"]["ci_high"] - rows["query"]["mean"] == pytest.approx(half, rel=1e-5)
+
+
+def test_graded_labels(run_cli, tmp_path):
+    """`--label` takes grades as they stand; what is no grade is a broken impression."""
+    grades = [[2, 0, 1], [0, 3], [1, 1, 0], [5, 40], [1, None]]
+    table = pa.table(
+        {
+            "impression_id": list("abcde"),
+            "event_date": [DAY] * 5,
+            "user_id": list("abcde"),
+            "rating": grades,
+        }
+    )
+    pq.write_table(table, tmp_path / "log.parquet")
+    code, out, err = run_cli(
+        "clicks", "--impressions", tmp_path / "log.parquet", "--date", DAY, "--label", "rating",
+        "-m", "nDCG,DCG(gain='exp2')@2", "--min-group", "1", "--format", "json",
+    )  # fmt: skip
+    assert code == 0, err
+    found = json.loads(out)
+    assert (found["counts"]["impressions"], found["counts"]["bad_values"]) == (3, 2)
+    mean = {r["measure"]: r["mean"] for r in found["daily"] if r["segment"] == "all"}
+    half = 1 / math.log2(3)
+    ndcg = [(2 + 1 / 2) / (2 + half), half, 1.0]
+    assert mean["nDCG"] == pytest.approx(sum(ndcg) / 3, abs=1e-9)
+    assert (
+        run_cli("clicks", "--impressions", "x", "--date", DAY, "--label", "r", "--dwell", "9=1")[0]
+        == 2
+    )

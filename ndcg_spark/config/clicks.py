@@ -22,7 +22,9 @@ class LogJob(Job):
     start: str | None = option(None, "first day, with --to instead of --date", "--from")
     to: str | None = option(None, "last day")
     events: list[str] = option([], "event columns and their gains, clicks=1 (default), booking=5")
-    label: str | None = option(None, "the one event column, for --events COLUMN=1")
+    label: str | None = option(
+        None, "column of grades, 0 to 31 (clicks), or for click-labels and click-bias of clicks"
+    )
     dwell: list[str] = option([], "seconds and gain of a click, 10=0.5,30=1; shorter ones are 0")
     arm: str | None = option(None, "column of the arm, for --columns impressions.arm=COLUMN")
     user: str | None = option(None, "column of the user, for --columns impressions.user_id=COLUMN")
@@ -37,7 +39,9 @@ class LogJob(Job):
         if not self.impressions or ranged == bool(self.date) or bool(self.start) != bool(self.to):
             raise UsageError("give --impressions SRC and --date YYYY-MM-DD (or --from and --to)")
         if self.label and self.events:
-            raise UsageError("--label COLUMN is --events COLUMN=1; give one of them")
+            raise UsageError("--label names the one column that counts; it takes no --events")
+        if self.label and self.dwell:
+            raise UsageError("--label has the grades; --dwell grades clicks")
         if self.days < 1 or self.buckets < 1:
             raise UsageError("--days and --buckets must be at least 1")
         try:
@@ -45,6 +49,11 @@ class LogJob(Job):
             self.dates  # noqa: B018 - refuses a date that is none
         except (zoneinfo.ZoneInfoNotFoundError, ValueError) as problem:
             raise UsageError(f"bad --timezone or --date: {problem}") from None
+
+    @property
+    def grades(self) -> bool:
+        """Whether the job can use grades; what it knows else are clicks."""
+        return False
 
     @property
     def dates(self) -> list[str]:
@@ -65,7 +74,8 @@ class LogJob(Job):
             (_float("dwell", seconds), _float("dwell", gain))
             for seconds, gain in pairs("dwell", self.dwell).items()
         ]
-        return Gains(tuple(events) or (("clicks", 1.0),), tuple(sorted(dwell)))
+        graded = self.label is not None and self.grades
+        return Gains(tuple(events) or (("clicks", 1.0),), tuple(sorted(dwell)), graded)
 
     @property
     def column_names(self) -> dict[str, str]:
@@ -99,6 +109,10 @@ class ClicksJob(LogJob):
     min_group: int = option(100, "groups with fewer impressions are counted only")
     window: int = option(7, "days before the date that the trend and --fail-if look back")
     fail_if: list[str] = option([], "exit 4 if so, as in 'nDCG@10 drop > 0.01'; repeatable")
+
+    @property
+    def grades(self) -> bool:
+        return True
 
     def __post_init__(self) -> None:
         super().__post_init__()

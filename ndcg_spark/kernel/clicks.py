@@ -23,6 +23,7 @@ from ndcg_spark.measures.batch import Array, Ints, Mask, rows_of
 ZERO = ord("0")
 UNIT, LOW = 40, 20  # sums are kept in units of 2^-40, as a high and a low part of 20 bits
 LARGEST = 1024.0
+GRADES = 32
 PROBLEMS = (None, "bad_lengths", "empty", "bad_values", "bad_positions")
 Problems = npt.NDArray[np.int8]
 SUMS = ("n", "n_undefined", "sum_high", "sum_low", "sumsq_high", "sumsq_low")
@@ -35,15 +36,19 @@ class Gains:
     events: gain of each event column, such as clicks 1 and bookings 5
     dwell:  (seconds, gain), ascending: a click of at least so many seconds; below the first it is
         worth nothing, and one of unknown dwell is worth the event's gain
+    graded: the one event column holds grades, whole numbers from 0 to GRADES - 1, instead of counts
     """
 
     events: tuple[tuple[str, float], ...] = (("clicks", 1.0),)
     dwell: tuple[tuple[float, float], ...] = ()
+    graded: bool = False
 
     def __post_init__(self) -> None:
         for name, gain in (*self.events, *self.dwell):
             if not (np.isfinite(gain) and gain >= 0):
                 raise UsageError(f"the gain of {name!r} must be a finite number >= 0, not {gain}")
+        if self.graded and len(self.events) != 1:
+            raise UsageError("grades come from one column")
         if not self.events:
             raise UsageError("give at least one event with its gain, clicks=1")
         if list(self.dwell) != sorted(self.dwell):
@@ -54,6 +59,8 @@ class Gains:
     @property
     def values(self) -> tuple[float, ...]:
         """All gains that a result can have, ascending; the codes of a pattern count them."""
+        if self.graded:
+            return tuple(map(float, range(GRADES)))
         return tuple(sorted({0.0, *(g for _, g in self.events), *(g for _, g in self.dwell)}))
 
 
@@ -92,6 +99,8 @@ def _patterns(batch: pa.RecordBatch, gains: Gains) -> tuple[pa.Array, pa.Array]:
     row = rows_of(offsets)
     counts = [_numbers(column, fit) for column in columns]
     wrong = [~(np.isfinite(count) & (count >= 0)) for count in counts]
+    if gains.graded:
+        wrong += [(count != np.rint(count)) | (count >= GRADES) for count in counts]
     problem[row[np.any(wrong, axis=0)]] = PROBLEMS.index("bad_values")
     code = _codes(counts, _dwell(batch.column("dwell"), fit, row), gains)
     order = _order(batch.column("ranks"), fit, offsets, row, problem)
@@ -120,6 +129,9 @@ def _dwell(column: pa.ListArray, fit: Mask, row: Ints) -> Array | None:
 
 
 def _codes(counts: Sequence[Array], dwell: Array | None, gains: Gains) -> Ints:
+    if gains.graded:
+        # what is no grade is counted as broken, whatever its code
+        return np.clip(np.nan_to_num(counts[0]), 0, GRADES - 1).astype(np.int64)
     gain = np.zeros(len(counts[0]))
     for count, (_, worth) in zip(counts, gains.events, strict=True):
         gain = np.maximum(gain, np.where(count > 0, worth, 0.0))
