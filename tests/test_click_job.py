@@ -231,3 +231,41 @@ def test_graded_labels(run_cli, tmp_path):
         run_cli("clicks", "--impressions", "x", "--date", DAY, "--label", "r", "--dwell", "9=1")[0]
         == 2
     )
+
+
+def test_labels_leave_out_what_the_click_job_leaves_out(run_cli, tmp_path):
+    """Broken impressions give no judgements; positions may come in any order."""
+    results = [
+        [("x", 2, 1), ("y", 1, 0)],  # good, positions in reverse
+        [("x", 1, 1), ("y", 3, 1)],  # a gap
+        [("x", 1, -1), ("z", 2, 1)],  # a negative count
+        [("y", 1, 2), ("z", 2, 0)],
+    ]
+    fields = ("doc_id", "rank", "clicks")
+    table = pa.table(
+        {
+            "impression_id": list("abcd"),
+            "event_date": [DAY] * 4,
+            "query_id": ["q"] * 4,
+            "user_id": list("abcd"),
+            "results": [[dict(zip(fields, r, strict=True)) for r in own] for own in results],
+        }
+    )
+    pq.write_table(table, tmp_path / "log.parquet")
+    code, _, err = run_cli(
+        "click-labels", "--impressions", tmp_path / "log.parquet", "--date", DAY,
+        "--thresholds", "1=1", "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert code == 0, err
+    found = pq.read_table(tmp_path / "out" / "qrels").to_pylist()
+    assert {r["doc_id"]: r["relevance"] for r in found} == {"x": 1, "y": 1, "z": 0}
+    lists = table.drop_columns("results").append_column("clicks", pa.array([[1, 0]] * 4))
+    lists = lists.append_column("doc_id", pa.array([["x", "y"], ["x"], ["y", "z"], None]))
+    pq.write_table(lists, tmp_path / "log.parquet")
+    code, _, err = run_cli(
+        "click-labels", "--impressions", tmp_path / "log.parquet", "--date", DAY,
+        "--thresholds", "1=1", "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert code == 0, err
+    found = pq.read_table(tmp_path / "out" / "qrels").to_pylist()
+    assert {r["doc_id"]: r["relevance"] for r in found} == {"x": 1, "y": 1, "z": 0}

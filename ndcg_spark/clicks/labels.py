@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks.impressions import Shape
 from ndcg_spark.errors import UsageError, unknown
+from ndcg_spark.kernel.clicks import shown
 from ndcg_spark.plan.intervals import beta_cdf
 
 METHODS = ("counts", "ctr", "coec", "dwell")
@@ -17,46 +19,18 @@ PAPER = ((100, 1.0), (1001, 2.0))  # Wang et al. 2013: more than 1000 clicks, 10
 
 
 def shown_results(impressions: DataFrame, shape: Shape) -> DataFrame:
-    """SHOWN(<keys>, query_id, doc_id, rank, clicked, dwell, gain): a row a displayed result.
+    """SHOWN(<keys>, doc_id, rank, clicked, dwell, gain): a row a displayed result.
 
-    Positions are the given ranks, else the order of the lists. Bots are left out.
+    Bots are left out, and broken impressions, as `clicks` leaves them out.
     """
     events = [name for name, _ in shape.gains.events]
-    lists = impressions.where(~F.col("is_bot") & F.col("doc_ids").isNotNull())
-    known = F.coalesce("ranks", F.sequence(F.lit(1), F.size("doc_ids")).cast("array<bigint>"))
-    unknown_dwell = F.transform("doc_ids", lambda _: F.lit(None).cast("double"))
-    items = F.arrays_zip(
-        known.alias("rank"),
-        F.col("doc_ids").alias("doc_id"),
-        F.coalesce("dwell", unknown_dwell).alias("dwell"),
-        *[F.col(name) for name in events],
+    keys = {"event_date": "string", "arm": "string", "bucket": "int", "query_id": "string"}
+    lists = impressions.where(~F.col("is_bot"))
+    schema = ", ".join(f"{name} {kind}" for name, kind in keys.items())
+    return lists.select(*keys, "doc_ids", "ranks", *events, "dwell").mapInArrow(
+        functools.partial(shown, gains=shape.gains),
+        f"{schema}, doc_id string, rank int, clicked boolean, dwell double, gain double",
     )
-    keys = ["event_date", "arm", "bucket", "query_id"]
-    rows = lists.select(*keys, F.explode(items).alias("item"))
-    worth = F.greatest(
-        F.lit(0.0),
-        *[
-            F.when(F.col(f"item.`{name}`") > 0, F.lit(gain)).otherwise(0.0)
-            for name, gain in shape.gains.events
-        ],
-    )
-    return rows.select(
-        *keys,
-        F.col("item.doc_id").alias("doc_id"),
-        F.col("item.rank").cast("int").alias("rank"),
-        (worth > 0).alias("clicked"),
-        F.col("item.dwell").alias("dwell"),
-        _with_dwell(worth, F.col("item.dwell"), shape.gains.dwell).alias("gain"),
-    )
-
-
-def _with_dwell(worth: Column, dwell: Column, steps: Sequence[tuple[float, float]]) -> Column:
-    if not steps:
-        return worth
-    by_dwell = F.lit(0.0)
-    for seconds, gain in steps:  # ascending: the last that is reached counts
-        by_dwell = F.when(dwell >= seconds, F.lit(gain)).otherwise(by_dwell)
-    return F.when((worth == 0) | dwell.isNull(), worth).otherwise(by_dwell)
 
 
 def click_counts(shown: DataFrame) -> DataFrame:

@@ -81,33 +81,86 @@ def patterns(batches: Iterator[pa.RecordBatch], gains: Gains) -> Iterator[pa.Rec
         )
 
 
+def shown(batches: Iterator[pa.RecordBatch], gains: Gains) -> Iterator[pa.RecordBatch]:
+    """A row (…, doc_id, rank, clicked, dwell, gain) for each result of the impressions without a
+    problem, whose documents are known: the columns of `patterns` with `doc_ids` before `ranks`.
+    """
+    for batch in batches:
+        known = batch.filter(batch.column("doc_ids").is_valid())
+        docs = known.column("doc_ids")
+        read = _Read.of(known, gains, (docs,))
+        good = np.flatnonzero(read.problem[read.row[read.order]] == 0)
+        entries = read.order[good]
+        row = read.row[entries]
+        keys = known.schema.get_field_index("doc_ids")
+        columns = [column.take(pa.array(row)) for column in known.columns[:keys]]
+        ids = (docs if read.fit.all() else docs.filter(pa.array(read.fit))).flatten()
+        dwell = np.full(len(read.row), np.nan) if read.dwell is None else read.dwell
+        clicked = np.any([count > 0 for count in read.counts], axis=0)
+        values = {
+            "doc_id": ids.take(pa.array(entries)),
+            "rank": pa.array((good - read.offsets[row] + 1).astype(np.int32)),
+            "clicked": pa.array(clicked[entries]),
+            "dwell": pa.array(dwell[entries], from_pandas=True),  # NaN: null
+            "gain": pa.array(np.array(gains.values)[read.code[entries]]),
+        }
+        names = [*known.schema.names[:keys], *values]
+        yield pa.RecordBatch.from_arrays([*columns, *values.values()], names=names)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """The results of a batch of impressions, flat, those of impressions that fit.
+
+    problem: (impressions,) a place in PROBLEMS; fit: whose lists have equal lengths
+    row, offsets: the impression of every result, and where those of each begin
+    order: the results in the order of their positions
+    """
+
+    problem: Problems
+    fit: Mask
+    offsets: Ints
+    row: Ints
+    counts: list[Array]
+    dwell: Array | None
+    code: Ints
+    order: Ints
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch, gains: Gains, others: Sequence[pa.Array] = ()) -> _Read:
+        """others: more lists that must be as long"""
+        n = batch.num_rows
+        columns = [batch.column(name) for name, _ in gains.events]
+        sizes = lengths(columns[0])
+        problem = np.zeros(n, np.int8)
+        for column in (*columns, *others):
+            problem[(lengths(column) != sizes) & (sizes > 0)] = PROBLEMS.index("bad_lengths")
+        for name in ("ranks", "dwell"):
+            given = batch.column(name).is_valid().to_numpy(zero_copy_only=False)
+            other = lengths(batch.column(name)) != sizes
+            problem[given & other & (sizes > 0)] = PROBLEMS.index("bad_lengths")
+        problem[sizes == 0] = PROBLEMS.index("empty")
+        fit = problem == 0
+        sizes = np.where(fit, sizes, 0)
+        offsets = offsets_of(sizes)
+        row = rows_of(offsets)
+        counts = [_numbers(column, fit) for column in columns]
+        wrong = [~(np.isfinite(count) & (count >= 0)) for count in counts]
+        if gains.graded:
+            wrong += [(count != np.rint(count)) | (count >= GRADES) for count in counts]
+        problem[row[np.any(wrong, axis=0)]] = PROBLEMS.index("bad_values")
+        dwell = _dwell(batch.column("dwell"), fit, row)
+        code = _codes(counts, dwell, gains)
+        order = _order(batch.column("ranks"), fit, offsets, row, problem)
+        return cls(problem, fit, offsets, row, counts, dwell, code, order)
+
+
 def _patterns(batch: pa.RecordBatch, gains: Gains) -> tuple[pa.Array, pa.Array]:
-    n = batch.num_rows
-    columns = [batch.column(name) for name, _ in gains.events]
-    sizes = lengths(columns[0])
-    problem = np.zeros(n, np.int8)
-    for column in columns:
-        problem[(lengths(column) != sizes) & (sizes > 0)] = PROBLEMS.index("bad_lengths")
-    for name in ("ranks", "dwell"):
-        given = batch.column(name).is_valid().to_numpy(zero_copy_only=False)
-        other = lengths(batch.column(name)) != sizes
-        problem[given & other & (sizes > 0)] = PROBLEMS.index("bad_lengths")
-    problem[sizes == 0] = PROBLEMS.index("empty")
-    fit = problem == 0
-    sizes = np.where(fit, sizes, 0)
-    offsets = offsets_of(sizes)
-    row = rows_of(offsets)
-    counts = [_numbers(column, fit) for column in columns]
-    wrong = [~(np.isfinite(count) & (count >= 0)) for count in counts]
-    if gains.graded:
-        wrong += [(count != np.rint(count)) | (count >= GRADES) for count in counts]
-    problem[row[np.any(wrong, axis=0)]] = PROBLEMS.index("bad_values")
-    code = _codes(counts, _dwell(batch.column("dwell"), fit, row), gains)
-    order = _order(batch.column("ranks"), fit, offsets, row, problem)
-    text = (code[order] + ZERO).astype(np.uint8)
-    ends = pa.array(offsets, pa.int64())
-    made = pa.LargeStringArray.from_buffers(n, ends.buffers()[1], pa.py_buffer(text.tobytes()))
-    names = pa.array(PROBLEMS, pa.string()).take(pa.array(problem))
+    read = _Read.of(batch, gains)
+    text = (read.code[read.order] + ZERO).astype(np.uint8)
+    ends = pa.array(read.offsets, pa.int64()).buffers()[1]
+    made = pa.LargeStringArray.from_buffers(batch.num_rows, ends, pa.py_buffer(text.tobytes()))
+    names = pa.array(PROBLEMS, pa.string()).take(pa.array(read.problem))
     return made.cast(pa.string()), names
 
 
