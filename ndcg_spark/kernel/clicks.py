@@ -185,6 +185,9 @@ def _codes(counts: Sequence[Array], dwell: Array | None, gains: Gains) -> Ints:
     if gains.graded:
         # what is no grade is counted as broken, whatever its code
         return np.clip(np.nan_to_num(counts[0]), 0, GRADES - 1).astype(np.int64)
+    if len(counts) == 1 and not gains.dwell:  # the usual: clicks
+        plain: Ints = (counts[0] > 0) * np.int64(len(gains.values) - 1)
+        return plain
     gain = np.zeros(len(counts[0]))
     for count, (_, worth) in zip(counts, gains.events, strict=True):
         gain = np.maximum(gain, np.where(count > 0, worth, 0.0))
@@ -193,8 +196,6 @@ def _codes(counts: Sequence[Array], dwell: Array | None, gains: Gains) -> Ints:
         worths = np.array([0.0, *(worth for _, worth in gains.dwell)])
         by_dwell = worths[np.searchsorted(steps, dwell, side="right")]
         gain = np.where(np.isnan(dwell) | (gain == 0), gain, by_dwell)
-    if len(gains.values) == 2:  # plain clicks
-        return (gain > 0).astype(np.int64)
     codes: Ints = np.searchsorted(np.array(gains.values), gain)
     return codes
 
@@ -206,6 +207,9 @@ def _order(ranks: pa.ListArray, fit: Mask, offsets: Ints, row: Ints, problem: Pr
     if not given.any():
         return order
     place = order - offsets[row] + 1
+    flat = ranks.flatten()
+    if given.all() and not flat.null_count and np.array_equal(flat.to_numpy(), place):
+        return order
     known = given[row]
     found = place.astype(np.float64)
     found[known] = _numbers(ranks, given)
