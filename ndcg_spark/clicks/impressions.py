@@ -87,6 +87,28 @@ def impressions(log: DataFrame, shape: Shape, days: Sequence[str] = ()) -> DataF
     )
 
 
+def narrowed(schema: T.StructType, shape: Shape, documents: bool) -> T.StructType:
+    """The log's schema without the fields of a result that are not looked at.
+
+    documents: whether the ids of what was shown are
+    """
+    names = [*(name for name, _ in shape.gains.events), "rank", "dwell_s"]
+    wanted = {shape.own(name).casefold() for name in [*names, *(["doc_id"] if documents else [])]}
+
+    def kept(field: T.StructField) -> T.StructField:
+        kind = field.dataType
+        whole = field.name.casefold() == shape.own(NESTED).casefold()
+        if not (
+            whole and isinstance(kind, T.ArrayType) and isinstance(kind.elementType, T.StructType)
+        ):
+            return field
+        inner = [own for own in kind.elementType.fields if own.name.casefold() in wanted]
+        some = T.StructType(inner or kind.elementType.fields)
+        return T.StructField(field.name, T.ArrayType(some, kind.containsNull), field.nullable)
+
+    return T.StructType([kept(field) for field in schema.fields])
+
+
 def _check_columns(log: DataFrame, shape: Shape, names: Mapping[str, str]) -> None:
     events = [name for name, _ in shape.gains.events]
     known = {*KEYS, *ITEMS, NESTED, CLICKED, *events, *shape.segments}

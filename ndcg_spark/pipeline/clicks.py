@@ -11,10 +11,11 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from ndcg_spark.clicks import derived
 from ndcg_spark.clicks.estimates import Rule
-from ndcg_spark.clicks.impressions import Shape, impressions
+from ndcg_spark.clicks.impressions import Shape, impressions, narrowed
 from ndcg_spark.clicks.state import (
     click_patterns,
     daily_state,
@@ -69,9 +70,21 @@ def opened_log(job: LogJob) -> Iterator[tuple[Engine, DataFrame, Shape]]:
     segments = [name for name in segments if name != derived.FREQUENCY]
     shape = Shape(job.column_names, job.gains, tuple(segments), job.buckets, job.timezone)
     assert job.impressions is not None  # LogJob
+    # patterns need no documents; of repeated impressions one is chosen by all it has
+    documents = not isinstance(job, ClicksJob)
+    whole = isinstance(job, ClicksJob) and job.deduplicate
+
+    def needed(schema: StructType) -> StructType:
+        return schema if whole else narrowed(schema, shape, documents)
+
     with opened(job, "impressions") as engine:
         log = read_table(
-            engine.spark, "impressions", job.impressions, glob=job.glob, local=engine.local_files
+            engine.spark,
+            "impressions",
+            job.impressions,
+            glob=job.glob,
+            local=engine.local_files,
+            narrowed=needed,
         )
         if isinstance(job, ClicksJob) and job.deduplicate:
             log = _once(log, shape)

@@ -100,9 +100,18 @@ def translate(problem: Exception, role: str = "input") -> Exception:
 
 
 def read_table(
-    spark: SparkSession, role: str, source: str, *, glob: bool = False, local: bool = True
+    spark: SparkSession,
+    role: str,
+    source: str,
+    *,
+    glob: bool = False,
+    local: bool = True,
+    narrowed: Callable[[T.StructType], T.StructType] = lambda schema: schema,
 ) -> DataFrame:
     """A Parquet path or ``table:NAME`` as it is stored; `role` names it in errors.
+
+    narrowed: takes what nobody needs out of a file's schema; nested fields above all, which the
+        embedded engine reads all of otherwise
 
     Raises:
         InputError: E101 to E105, E115, E150, naming role and path.
@@ -121,7 +130,7 @@ def read_table(
         found = reader.parquet(source)
         if spark.version.startswith("3."):  # its reader does not widen
             return found
-        wide = T.StructType([_widened(field) for field in found.schema.fields])
+        wide = narrowed(T.StructType([_widened(field) for field in found.schema.fields]))
         return found if wide == found.schema else reader.schema(wide).parquet(source)
 
     return _attempt(role, source, read)
