@@ -17,6 +17,7 @@ from ndcg_spark.compare.paired_tests import Pair
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.kernel.paired import Design, Sums
 from ndcg_spark.pipeline.compare import trust
+from ndcg_spark.printing.comparison import differences, legend, means
 from tests.test_compare import WORKED
 from tests.xxhash64 import xxhash64
 
@@ -264,6 +265,7 @@ def test_tables_to_paste(evaluated, run_cli):
     code, out, _ = run_cli(*stored, "--format", "markdown", "--baseline", "rerank")
     assert "|---|---:|" in out
     assert "▼" in out
+    assert "shared with the first" not in out
     code, out, _ = run_cli(*stored, "--format", "latex")
     assert r"\toprule" in out
     assert "$^{ab}$" in out
@@ -334,3 +336,20 @@ def test_arms_of_a_click_log(run_cli, spark, tmp_path):
     )
     assert code == 3
     assert "E103" in err
+
+
+def test_more_systems_than_letters(spark):
+    """30 systems: all pairs are compared; the table of means goes without marks."""
+    random = np.random.default_rng(1)
+    data = [
+        (f"s{r:02d}", f"q{q}", "AP", float(r / 10 + random.random()))
+        for r in range(30)
+        for q in range(12 if r else 10)
+    ]
+    found = [row.asDict() for row in nd.compare(spark.createDataFrame(data, SCHEMA)).collect()]
+    assert len(found) == 435
+    shown = means(found)
+    assert len(shown) == 31
+    assert not set("".join(cell for row in shown for cell in row)) & set("▲▼ᵃᵇ")
+    assert "shared with the first" in legend(found)
+    assert any("***" in row[4] for row in differences(found))

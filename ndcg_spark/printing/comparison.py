@@ -61,7 +61,7 @@ def means(rows: Sequence[Row]) -> list[list[str]]:
     runs = list(dict.fromkeys([r["baseline"] for r in rows] + [r["candidate"] for r in rows]))
     one = len({row["baseline"] for row in rows}) == 1 and len(runs) > 2
     runs = runs if one else sorted(runs)
-    letters = len(runs) <= len(LETTERS) and not one
+    letters = len(runs) <= len(LETTERS) and not one  # beyond: read the second table
     measures = list(dict.fromkeys(row["measure"] for row in rows))
     table = [["system", *measures]]
     for segment in dict.fromkeys(row["segment"] for row in rows):
@@ -69,14 +69,14 @@ def means(rows: Sequence[Row]) -> list[list[str]]:
         for place, run in enumerate(runs):
             name = f"{LETTERS[place]}  {run}" if letters else run
             cells = [
-                _mean(run, runs, letters, [row for row in own if row["measure"] == measure])
+                _mean(run, [row for row in own if row["measure"] == measure], runs, letters, one)
                 for measure in measures
             ]
             table.append([name if segment == ALL else f"{name} ({segment})", *cells])
     return table
 
 
-def _mean(run: str, runs: Sequence[str], letters: bool, rows: Sequence[Row]) -> str:
+def _mean(run: str, rows: Sequence[Row], runs: Sequence[str], letters: bool, one: bool) -> str:
     value, marks = None, set()
     for row in rows:
         if run not in (row["baseline"], row["candidate"]):
@@ -92,7 +92,7 @@ def _mean(run: str, runs: Sequence[str], letters: bool, rows: Sequence[Row]) -> 
         other = row["baseline"] if is_candidate else row["candidate"]
         if letters and better:
             marks.add(SUPERSCRIPTS[runs.index(other)])
-        elif not letters and is_candidate:
+        elif one and is_candidate:
             marks.add("▲" if better else "▼")
     return number(value, False) + "".join(sorted(marks, key=(SUPERSCRIPTS + "▲▼").index))
 
@@ -100,7 +100,7 @@ def _mean(run: str, runs: Sequence[str], letters: bool, rows: Sequence[Row]) -> 
 def differences(rows: Sequence[Row]) -> list[list[str]]:
     """A line a pair: difference, interval, corrected p with stars, effect, wins, what n detects."""
     level = f"{100 * (1 - rows[0]['alpha']):g}%"
-    extra = rows[0]["n_wanted"] is not None
+    extra = any(row["n_wanted"] is not None for row in rows)
     table = [
         [
             "comparison", "difference", f"{level} interval", "relative", "p (corrected)", "effect",
@@ -145,8 +145,10 @@ def legend(rows: Sequence[Row]) -> str:
     some = rows[0]
     count = sum(row["p_value"] is not None for row in rows)
     seed = "" if some["seed"] is None else f"; seed {some['seed']}"
+    differ = len({row["n_pairs"] for row in rows if row["segment"] == some["segment"]}) > 1
+    means = " A mean is over the queries shared with the first other system." if differ else ""
     return (
         f"test {some['test']}, correction {some['correction']} over {count} comparisons{seed}. "
         f"Letters and triangles: corrected p < {some['alpha']:g}; *** p < 0.001, ** < 0.01, "
-        "* < 0.05. detectable: the true difference that n finds with the power asked for."
+        f"* < 0.05. detectable: the true difference that n finds with the power asked for.{means}"
     )
