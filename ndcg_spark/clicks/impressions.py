@@ -38,10 +38,16 @@ class Shape:
         """The log's name for one of our columns."""
         return self.columns.get(name, name)
 
+    def lists(self, columns: Sequence[str]) -> list[str]:
+        """The lists of IMPRESSIONS that the kernel reads: events, and ranks and dwell if known."""
+        events = [name for name, _ in self.gains.events]
+        return [*events, *(name for name in ("ranks", "dwell") if name in columns)]
+
 
 def impressions(log: DataFrame, shape: Shape, days: Sequence[str] = ()) -> DataFrame:
     """IMPRESSIONS(event_date, arm, is_bot, bucket, query_id, user_id, <segments>, ranks, doc_ids,
-    <events>, dwell, n_not_shown).
+    <events>, dwell, n_not_shown); `ranks` and `dwell` only where the log knows them, since JVM
+    Spark takes 8 us to send a list that is null.
 
     days: only these, as 2026-11-29
 
@@ -167,7 +173,7 @@ def _column(name: str, names: Mapping[str, str]) -> Column | None:
 
 
 def _items(log: DataFrame, shape: Shape, kind: str, names: Mapping[str, str]) -> list[Column]:
-    """ranks, doc_ids, one list an event, dwell, n_not_shown."""
+    """ranks (if known), doc_ids, one list an event, dwell (if known), n_not_shown."""
     empty = F.lit(None)
     not_shown: Column = F.lit(0)
     events: dict[str, Column]
@@ -208,10 +214,10 @@ def _items(log: DataFrame, shape: Shape, kind: str, names: Mapping[str, str]) ->
         raise InputError("E110", f"impressions: no event column(s) {', '.join(lacking)}")
     ranks, docs, dwell = listed("rank"), listed("doc_id"), listed("dwell_s")
     return [
-        (empty if ranks is None else ranks).cast("array<bigint>").alias("ranks"),
+        *([] if ranks is None else [ranks.cast("array<bigint>").alias("ranks")]),
         (empty if docs is None else docs).cast("array<string>").alias("doc_ids"),
         *[column.alias(name) for name, column in events.items()],
-        (empty if dwell is None else dwell).cast("array<double>").alias("dwell"),
+        *([] if dwell is None else [dwell.cast("array<double>").alias("dwell")]),
         not_shown.cast("bigint").alias("n_not_shown"),
     ]
 

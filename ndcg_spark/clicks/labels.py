@@ -23,11 +23,10 @@ def shown_results(impressions: DataFrame, shape: Shape) -> DataFrame:
 
     Bots are left out, and broken impressions, as `clicks` leaves them out.
     """
-    events = [name for name, _ in shape.gains.events]
     keys = {"event_date": "string", "arm": "string", "bucket": "int", "query_id": "string"}
     lists = impressions.where(~F.col("is_bot"))
     schema = ", ".join(f"{name} {kind}" for name, kind in keys.items())
-    return lists.select(*keys, "doc_ids", "ranks", *events, "dwell").mapInArrow(
+    return lists.select(*keys, "doc_ids", *shape.lists(lists.columns)).mapInArrow(
         functools.partial(shown, gains=shape.gains),
         f"{schema}, doc_id string, rank int, clicked boolean, dwell double, gain double",
     )

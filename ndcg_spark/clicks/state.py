@@ -20,8 +20,7 @@ def observed(impressions: DataFrame, shape: Shape, extra: Sequence[str] = ()) ->
     `pattern` has the gain of every place; `problem` says why an impression cannot be evaluated.
     """
     keys = ["event_date", "arm", "is_bot", "bucket", *shape.segments, *extra, "n_not_shown"]
-    events = [name for name, _ in shape.gains.events]
-    wanted = impressions.select(*keys, "ranks", *events, "dwell")
+    wanted = impressions.select(*keys, *shape.lists(impressions.columns))
     kinds = {f.name: f.dataType.simpleString() for f in wanted.schema.fields}
     schema = ", ".join(f"`{key}` {kinds[key]}" for key in keys)
     kernel = functools.partial(patterns, gains=shape.gains)

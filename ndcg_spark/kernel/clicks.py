@@ -65,15 +65,16 @@ class Gains:
 
 
 def patterns(batches: Iterator[pa.RecordBatch], gains: Gains) -> Iterator[pa.RecordBatch]:
-    """A row (…, pattern, problem) for each impression; the columns before `ranks` pass through.
+    """A row (…, pattern, problem) for each impression; the columns before the lists pass through.
 
-    Columns: any keys, then `ranks` (list of integers, or null: as they stand), one list a column
-    for each event, and `dwell` (list of seconds, or null). `problem` is null or
-    ``bad_positions`` (not 1, 2, 3, … in some order), ``bad_lengths`` (lists of different lengths),
-    ``bad_values`` (a negative or missing count), ``empty``.
+    Columns: any keys, then one list a column for each event, and if the log knows them `ranks`
+    (list of integers, or null: as they stand) and `dwell` (list of seconds, or null). `problem` is
+    null or ``bad_positions`` (not 1, 2, 3, … in some order), ``bad_lengths`` (lists of different
+    lengths), ``bad_values`` (a negative or missing count), ``empty``.
     """
     for batch in batches:
-        keys = batch.schema.get_field_index("ranks")
+        given = [name for name in ("ranks", "dwell") if name in batch.schema.names]
+        keys = batch.num_columns - len(gains.events) - len(given)
         pattern, problem = _patterns(batch, gains)
         yield pa.RecordBatch.from_arrays(
             [*batch.columns[:keys], pattern, problem],
@@ -83,7 +84,7 @@ def patterns(batches: Iterator[pa.RecordBatch], gains: Gains) -> Iterator[pa.Rec
 
 def shown(batches: Iterator[pa.RecordBatch], gains: Gains) -> Iterator[pa.RecordBatch]:
     """A row (…, doc_id, rank, clicked, dwell, gain) for each result of the impressions without a
-    problem, whose documents are known: the columns of `patterns` with `doc_ids` before `ranks`.
+    problem, whose documents are known: the columns of `patterns` with `doc_ids` before the events.
     """
     for batch in batches:
         known = batch.filter(batch.column("doc_ids").is_valid())
@@ -135,10 +136,15 @@ class _Read:
         problem = np.zeros(n, np.int8)
         for column in (*columns, *others):
             problem[(lengths(column) != sizes) & (sizes > 0)] = PROBLEMS.index("bad_lengths")
-        for name in ("ranks", "dwell"):
-            given = batch.column(name).is_valid().to_numpy(zero_copy_only=False)
-            other = lengths(batch.column(name)) != sizes
-            problem[given & other & (sizes > 0)] = PROBLEMS.index("bad_lengths")
+        ranks, seconds = (
+            batch.column(name) if batch.schema.get_field_index(name) >= 0 else None
+            for name in ("ranks", "dwell")
+        )
+        for column in (ranks, seconds):
+            if column is not None:
+                given = column.is_valid().to_numpy(zero_copy_only=False)
+                other = lengths(column) != sizes
+                problem[given & other & (sizes > 0)] = PROBLEMS.index("bad_lengths")
         problem[sizes == 0] = PROBLEMS.index("empty")
         fit = problem == 0
         sizes = np.where(fit, sizes, 0)
@@ -149,9 +155,11 @@ class _Read:
         if gains.graded:
             wrong += [(count != np.rint(count)) | (count >= GRADES) for count in counts]
         problem[row[np.any(wrong, axis=0)]] = PROBLEMS.index("bad_values")
-        dwell = _dwell(batch.column("dwell"), fit, row)
+        dwell = None if seconds is None else _dwell(seconds, fit, row)
         code = _codes(counts, dwell, gains)
-        order = _order(batch.column("ranks"), fit, offsets, row, problem)
+        order = np.arange(len(row))
+        if ranks is not None:
+            order = _order(ranks, fit, offsets, row, problem)
         return cls(problem, fit, offsets, row, counts, dwell, code, order)
 
 
