@@ -115,7 +115,7 @@ def _listed(rows: pa.RecordBatch) -> pa.RecordBatch:
     kept = [name for name in rows.schema.names if name not in ("query_id", "names")]
     docs = pa.StructArray.from_arrays([rows.column(name) for name in kept], names=kept)
     known = rows.column("names")
-    given = np.flatnonzero(known.is_valid().to_numpy(zero_copy_only=False))
+    given = np.flatnonzero(lengths(known) > 0)
     # without a judgement nothing can be missing: the runs that are here are enough
     names = (
         known.slice(given[0], 1).flatten()

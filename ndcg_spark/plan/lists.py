@@ -54,7 +54,8 @@ def query_rows(
     judged = qrels.select("query_id", unnamed, *[c.alias(f) for f, (_, c) in fields.items()])
     shuffled, is_sorted = wanted(runs, SHUFFLE), wanted(runs, SORT)
     if shuffled and is_sorted and _streams(runs):
-        listed = listed.withColumn("names", F.lit(None).cast("array<string>"))
+        # empty, not null: JVM Spark's Arrow writer walks over all null lists before a row, anew
+        listed = listed.withColumn("names", F.array().cast("array<string>"))
         judged = names.crossJoin(judged).select(*listed.columns)  # the one row first: see Engines
         return by_query(listed.unionByName(judged)).sortWithinPartitions("query_id")
     rows = listed.unionByName(judged)
