@@ -19,7 +19,8 @@ from ndcg_spark.clicks.state import (
     unit_state,
 )
 from ndcg_spark.clicks.summary import arm_differences, click_summary, unit_summary
-from ndcg_spark.kernel.clicks import Gains, score_patterns
+from ndcg_spark.kernel.click_sums import score_patterns
+from ndcg_spark.kernel.clicks import Gains
 
 pytestmark = pytest.mark.every_engine
 
@@ -224,7 +225,7 @@ def test_summary_and_differences(spark):
 def test_three_weights_side_by_side(spark):
     """clicklogs.md C5: one head query x 900 at .80 and 50 tail queries x 2 at .40."""
     from ndcg_spark.clicks.state import with_doubles
-    from ndcg_spark.kernel.clicks import LOW, UNIT
+    from ndcg_spark.kernel.click_sums import LOW, UNIT
 
     rows = []
     for query, n, value in [("head", 900, 0.8), *[(f"t{i}", 2, 0.4) for i in range(50)]]:

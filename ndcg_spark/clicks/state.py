@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks.impressions import Shape, segment_texts
-from ndcg_spark.kernel.clicks import LOW, SUMS, UNIT, Gains, measure_sums, patterns
+from ndcg_spark.kernel.click_sums import LOW, SUMS, UNIT, measure_sums
+from ndcg_spark.kernel.clicks import Gains, patterns
 from ndcg_spark.measures import Measure
 
 
