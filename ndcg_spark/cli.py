@@ -109,11 +109,15 @@ def _run_evaluation(job: Any) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DiscountWarning)
         with evaluate(job) as found:
-            if not job.quiet:
-                print(f"ndcg-spark: engine {found.engine}", file=sys.stderr)
+            _announce(found.engine, job)
             print_evaluation(found, job.format, job.per_query, job.quiet, sys.stdout)
     for text in {str(w.message) for w in caught if issubclass(w.category, DiscountWarning)}:
         print(f"ndcg-spark: warning: {text}", file=sys.stderr)
+
+
+def _announce(engine: str, job: Job) -> None:
+    if not job.quiet:
+        print(f"ndcg-spark: engine {engine}", file=sys.stderr)
 
 
 def _import_trec(given: dict[str, Any]) -> None:
@@ -139,8 +143,7 @@ def _clicks(given: dict[str, Any]) -> None:
 def _compare(given: dict[str, Any]) -> None:
     job = CompareJob.read(given, given.pop("config", None))
     found = compare_job(job)
-    if not job.quiet:
-        print(f"ndcg-spark: engine {found.engine}", file=sys.stderr)
+    _announce(found.engine, job)
     print_comparison(found, job.format, sys.stdout)
     if found.broken:
         raise CheckError("; ".join(found.broken))
@@ -149,8 +152,7 @@ def _compare(given: dict[str, Any]) -> None:
 def _distinguishability(given: dict[str, Any]) -> None:
     job = DistinguishabilityJob.read(given, given.pop("config", None))
     found = distinguishability_job(job)
-    if not job.quiet:
-        print(f"ndcg-spark: engine {found.engine}", file=sys.stderr)
+    _announce(found.engine, job)
     print_distinguished(found, job.format, sys.stdout)
 
 

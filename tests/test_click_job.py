@@ -251,21 +251,14 @@ def test_labels_leave_out_what_the_click_job_leaves_out(run_cli, tmp_path):
             "results": [[dict(zip(fields, r, strict=True)) for r in own] for own in results],
         }
     )
-    pq.write_table(table, tmp_path / "log.parquet")
-    code, _, err = run_cli(
-        "click-labels", "--impressions", tmp_path / "log.parquet", "--date", DAY,
-        "--thresholds", "1=1", "--out", tmp_path / "out",
-    )  # fmt: skip
-    assert code == 0, err
-    found = pq.read_table(tmp_path / "out" / "qrels").to_pylist()
-    assert {r["doc_id"]: r["relevance"] for r in found} == {"x": 1, "y": 1, "z": 0}
     lists = table.drop_columns("results").append_column("clicks", pa.array([[1, 0]] * 4))
     lists = lists.append_column("doc_id", pa.array([["x", "y"], ["x"], ["y", "z"], None]))
-    pq.write_table(lists, tmp_path / "log.parquet")
-    code, _, err = run_cli(
-        "click-labels", "--impressions", tmp_path / "log.parquet", "--date", DAY,
-        "--thresholds", "1=1", "--out", tmp_path / "out",
-    )  # fmt: skip
-    assert code == 0, err
-    found = pq.read_table(tmp_path / "out" / "qrels").to_pylist()
-    assert {r["doc_id"]: r["relevance"] for r in found} == {"x": 1, "y": 1, "z": 0}
+    for log_of in (table, lists):
+        pq.write_table(log_of, tmp_path / "log.parquet")
+        code, _, err = run_cli(
+            "click-labels", "--impressions", tmp_path / "log.parquet", "--date", DAY,
+            "--thresholds", "1=1", "--out", tmp_path / "out",
+        )  # fmt: skip
+        assert code == 0, err
+        found = pq.read_table(tmp_path / "out" / "qrels").to_pylist()
+        assert {r["doc_id"]: r["relevance"] for r in found} == {"x": 1, "y": 1, "z": 0}

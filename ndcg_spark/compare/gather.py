@@ -13,7 +13,7 @@ from ndcg_spark.kernel import paired
 from ndcg_spark.kernel.paired import Design
 from ndcg_spark.plan.lists import SORT, by_query, wanted
 from ndcg_spark.plan.summarize import ALL, segment_text
-from ndcg_spark.tables.contracts import PER_QUERY, Contract, Field, conform
+from ndcg_spark.tables.contracts import PER_QUERY, Contract, Field, conform, lacks
 
 SUMS = "segment string, sums binary"
 MATRIX = "hashes binary, x binary"
@@ -29,14 +29,13 @@ def inventory(scores: DataFrame) -> DataFrame:
     """Which systems and measures there are: n queries, n_defined, the largest absolute value, and
     how many rows lack a key."""
     size = F.abs("value")
-    keys = ("run_id", "query_id", "measure")
-    lacks = functools.reduce(lambda a, b: a | b, [F.col(name).isNull() for name in keys])
+    nameless = lacks("run_id", "query_id", "measure")
     finite = ~F.isnan("value") & (size < float("inf"))
     return scores.groupBy("run_id", "measure").agg(
         F.count(F.lit(1)).alias("n"),
         F.sum(F.when(finite, 1).otherwise(0)).alias("n_defined"),
         F.max(F.when(finite, size)).alias("largest"),
-        F.sum(F.when(lacks, 1).otherwise(0)).alias("n_null"),
+        F.sum(F.when(nameless, 1).otherwise(0)).alias("n_null"),
     )
 
 

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from ndcg_spark.errors import UsageError, unknown
-from ndcg_spark.measures.fields import check_fields
+from ndcg_spark.measures.fields import check_fields, option
 
 TESTS = ("t", "wilcoxon", "fisher", "bootstrap", "tukey", "randomized-tukey")
 TOGETHER = ("tukey", "randomized-tukey")  # tests of all systems at once
 BOOTSTRAPS = 1_000
 SIGNS = 10_000
 PERMUTATIONS = 2_000
-
-
-def _choice(default: Any, text: str) -> Any:
-    return field(default=default, metadata={"help": text, "flags": ()})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,28 +24,28 @@ class Options:
         UsageError: for a value that an option does not allow.
     """
 
-    correction: Literal["holm", "bonferroni", "bh", "none"] = _choice(
+    correction: Literal["holm", "bonferroni", "bh", "none"] = option(
         "holm", "for the number of comparisons: measures x pairs x segments of a test"
     )
-    alpha: float = _choice(0.05, "level of intervals, stars and the detectable difference")
-    power: float = _choice(0.8, "power of the detectable difference and of sample sizes")
-    detect: float | None = _choice(
+    alpha: float = option(0.05, "level of intervals, stars and the detectable difference")
+    power: float = option(0.8, "power of the detectable difference and of sample sizes")
+    detect: float | None = option(
         None, "a difference worth finding: the queries that it needs (column n_wanted)"
     )
-    missing: Literal["drop", "zero"] = _choice(
+    missing: Literal["drop", "zero"] = option(
         "drop", "a query that one system of a pair lacks: dropped and counted, or 0 (trec_eval -c)"
     )
-    zeros: Literal["wilcox", "pratt"] = _choice(
+    zeros: Literal["wilcox", "pratt"] = option(
         "wilcox", "wilcoxon: queries without a difference are dropped, or ranked first"
     )
-    interval: Literal["poisson", "percentile", "bca"] = _choice(
+    interval: Literal["poisson", "percentile", "bca"] = option(
         "poisson",
         "bootstrap: poisson scales to any size; percentile and bca collect 100,000 queries at most",
     )
-    replicates: int | None = _choice(
+    replicates: int | None = option(
         None, "of resampling tests (default: bootstrap 1000, fisher 10000, randomized-tukey 2000)"
     )
-    seed: int = _choice(0, "of all that is random; the same seed gives the same p on any engine")
+    seed: int = option(0, "of all that is random; the same seed gives the same p on any engine")
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -1,6 +1,6 @@
 """One typed definition per job: flags, TOML keys and Python arguments are all read into it."""
 
-from ndcg_spark.config.base import Job, add_flags, option, pairs
+from ndcg_spark.config.base import Job, add_flags, pairs
 from ndcg_spark.config.clicks import ClickBiasJob, ClickLabelsJob, ClicksJob, LogJob
 from ndcg_spark.config.compare import CompareJob
 from ndcg_spark.config.distinguishability import DistinguishabilityJob
@@ -19,6 +19,5 @@ __all__ = [
     "PrepareJob",
     "ScoringJob",
     "add_flags",
-    "option",
     "pairs",
 ]

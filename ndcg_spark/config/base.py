@@ -12,16 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from ndcg_spark.errors import UsageError, nearest
-from ndcg_spark.measures.fields import checked_value, hints
-
-
-def option(default: Any, text: str, *flags: str) -> Any:
-    """A job's option: its default, its help, and further flags beside ``--its-name``."""
-    meta = {"help": text, "flags": flags}
-    if isinstance(default, (list, dict)):
-        kind = type(default)
-        return dataclasses.field(default_factory=kind, metadata=meta)
-    return dataclasses.field(default=default, metadata=meta)
+from ndcg_spark.measures.fields import checked_value, hints, option
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,9 +7,10 @@ import zoneinfo
 from dataclasses import dataclass
 from typing import Literal
 
-from ndcg_spark.config.base import Job, option, pairs
+from ndcg_spark.config.base import Job, pairs
 from ndcg_spark.errors import UsageError, unknown
 from ndcg_spark.kernel.clicks import Gains
+from ndcg_spark.measures.fields import option
 
 
 @dataclass(frozen=True, kw_only=True)

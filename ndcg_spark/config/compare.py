@@ -9,9 +9,9 @@ from typing import Literal
 
 from ndcg_spark.compare.options import Options, tests_of
 from ndcg_spark.compare.rules import Gate
-from ndcg_spark.config.base import option
 from ndcg_spark.config.evaluate import EvaluateJob, ScoringJob
 from ndcg_spark.errors import UsageError
+from ndcg_spark.measures.fields import option
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ndcg_spark.config.base import Job, option
+from ndcg_spark.config.base import Job
 from ndcg_spark.errors import UsageError
+from ndcg_spark.measures.fields import option
 from ndcg_spark.theory.documents import checked_thresholds
 
 MEASURES = "nDCG,nDCG(dis='power:0.5'),nDCG(dis='zipf'),nDCG(dis='exp2'),nDCG@n/5,nDCG@10"

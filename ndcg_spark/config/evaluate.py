@@ -6,8 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
-from ndcg_spark.config.base import Job, option, pairs
+from ndcg_spark.config.base import Job, pairs
 from ndcg_spark.errors import UsageError, nearest
+from ndcg_spark.measures.fields import option
 from ndcg_spark.measures.policies import Policies
 
 

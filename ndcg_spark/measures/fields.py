@@ -12,6 +12,15 @@ from typing import Any, Literal
 from ndcg_spark.errors import UsageError, unknown
 
 
+def option(default: Any, text: str, *flags: str) -> Any:
+    """An option of a job or policy: default, help, and further flags beside ``--its-name``."""
+    meta = {"help": text, "flags": flags}
+    if isinstance(default, (list, dict)):
+        kind = type(default)
+        return dataclasses.field(default_factory=kind, metadata=meta)
+    return dataclasses.field(default=default, metadata=meta)
+
+
 def hints(cls: Any) -> dict[str, Any]:
     """The resolved annotations of a dataclass, by field name."""
     return _hints(cls)

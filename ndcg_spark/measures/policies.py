@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from ndcg_spark.errors import UsageError
-from ndcg_spark.measures.fields import check_fields
-
-
-def _policy(default: Any, text: str, *flags: str) -> Any:
-    return field(default=default, metadata={"help": text, "flags": flags})
+from ndcg_spark.measures.fields import check_fields, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,45 +17,45 @@ class Policies:
         UsageError: for a value that an option does not allow.
     """
 
-    ties: Literal["docid_desc", "docid_asc", "mean", "best", "worst"] = _policy(
+    ties: Literal["docid_desc", "docid_asc", "mean", "best", "worst"] = option(
         "docid_desc",
         "equal scores: by doc_id, descending (trec_eval) or ascending UTF-8 bytes; or the mean, "
         "best or worst over all orders the scores allow",
     )
-    order_by: Literal["score", "rank"] = _policy(
+    order_by: Literal["score", "rank"] = option(
         "score", "rank by score, or take the rank column (1-based, no gap, no repeat)"
     )
-    score_order: Literal["descending", "ascending"] = _policy(
+    score_order: Literal["descending", "ascending"] = option(
         "descending", "ascending: smaller scores are better (distances)"
     )
-    queries: Literal["judged", "intersection", "run"] = _policy(
+    queries: Literal["judged", "intersection", "run"] = option(
         "judged",
         "every judged query (a missing one scores 0), those in both, or those of the run",
     )
-    no_relevant: Literal["zero", "skip", "one", "nan"] = _policy(
+    no_relevant: Literal["zero", "skip", "one", "nan"] = option(
         "zero", "value of a query without a relevant document"
     )
-    judged_only: bool = _policy(False, "drop unjudged documents before ranking (trec_eval -J)")
-    negative: Literal["nonrelevant", "unjudged", "error"] = _policy(
+    judged_only: bool = option(False, "drop unjudged documents before ranking (trec_eval -J)")
+    negative: Literal["nonrelevant", "unjudged", "error"] = option(
         "nonrelevant", "a negative grade: judged with gain 0, as if unjudged, or refused"
     )
-    rel: float = _policy(1.0, "smallest grade that counts as relevant in binary measures", "-l")
-    depth: int | None = _policy(None, "cut every run at this rank (trec_eval -M); not the ideal")
-    prune: bool = _policy(
+    rel: float = option(1.0, "smallest grade that counts as relevant in binary measures", "-l")
+    depth: int | None = option(None, "cut every run at this rank (trec_eval -M); not the ideal")
+    prune: bool = option(
         False,
         "every measure has a cut-off: drop what lies deeper before the shuffle; counts and checks "
         "then see no further",
     )
-    duplicate_docs: Literal["error", "max"] = _policy(
+    duplicate_docs: Literal["error", "max"] = option(
         "error", "a document twice in a list: refuse, or keep its best score"
     )
-    duplicate_qrels: Literal["error", "max"] = _policy(
+    duplicate_qrels: Literal["error", "max"] = option(
         "error", "a document judged twice: refuse, or keep the highest grade"
     )
-    nan_score: Literal["error", "last"] = _policy(
+    nan_score: Literal["error", "last"] = option(
         "error", "a NaN or null score: refuse, or rank it last"
     )
-    on_no_overlap: Literal["error", "zero"] = _policy(
+    on_no_overlap: Literal["error", "zero"] = option(
         "error", "runs and qrels share no query: refuse, or score everything 0"
     )
 

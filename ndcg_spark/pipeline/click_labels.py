@@ -19,6 +19,7 @@ from ndcg_spark.config import ClickBiasJob, ClickLabelsJob, pairs
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.measures.batch import Array
 from ndcg_spark.pipeline.clicks import opened_log
+from ndcg_spark.pipeline.small import stage_rows
 from ndcg_spark.session import Engine
 from ndcg_spark.tables.contracts import RUNS, conform
 from ndcg_spark.tables.read import read_run
@@ -211,16 +212,13 @@ def _publish(
     found: dict[int, float],
     values: list[dict[str, Any]],
 ) -> dict[str, str]:
-    rows = [("all", rank, p, job.method) for rank, p in found.items()]
+    rows = [
+        {"segment": "all", "rank": rank, "propensity": p, "method": job.method}
+        for rank, p in found.items()
+    ]
     schema = "segment string, rank int, propensity double, method string"
-    written = {
-        "propensities": engine.spark.createDataFrame(rows, schema),
-        "ips": engine.spark.createDataFrame(
-            [tuple(value.values()) for value in values], estimates.ESTIMATES
-        ),
-    }
-    for name, table in written.items():
-        table.coalesce(1).write.mode("error").parquet(output.staged(name))
+    written = {"propensities": (rows, schema), "ips": (values, estimates.ESTIMATES)}
+    stage_rows(engine.spark, output, written)
     output.publish(list(written))
     return {name: output.published(name) for name in written}
 

@@ -36,6 +36,7 @@ from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.measures import Measure, parse_measures
 from ndcg_spark.pipeline.click_trend import summary_rows, trend
 from ndcg_spark.pipeline.opened import now, opened
+from ndcg_spark.pipeline.small import stage_rows
 from ndcg_spark.session import Engine
 from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.read import read_table
@@ -191,12 +192,9 @@ def _publish(
         "daily": (daily, f"date string, {DAILY}"),
         "arm_differences": (differences, DIFFERENCES),
     }
-    wanted = ["click_patterns", "daily_state"]
-    for name, (rows, schema) in small.items():
-        if rows:
-            table = engine.spark.createDataFrame([tuple(row.values()) for row in rows], schema)
-            table.coalesce(1).write.mode("error").parquet(output.staged(name))
-            wanted.append(name)
+    small = {name: (rows, schema) for name, (rows, schema) in small.items() if rows}
+    stage_rows(engine.spark, output, small)
+    wanted = ["click_patterns", "daily_state", *small]
     manifest = {
         "job": "clicks",
         "version": __version__,

@@ -15,11 +15,10 @@ from ndcg_spark.compare.options import tests_of
 from ndcg_spark.compare.table import COMPARISON
 from ndcg_spark.config import CompareJob
 from ndcg_spark.pipeline.compare import AGREEMENT, ASL, POWER, Trust, compared, trust
-from ndcg_spark.pipeline.evaluate import evaluate, fits_in_memory
-from ndcg_spark.pipeline.opened import now, opened
+from ndcg_spark.pipeline.evaluate import evaluate
+from ndcg_spark.pipeline.opened import now, opened, unsorted_if_it_fits
 from ndcg_spark.pipeline.small import publish_rows
 from ndcg_spark.plan.evaluate import long
-from ndcg_spark.plan.lists import SORT
 from ndcg_spark.plan.summarize import ALL
 from ndcg_spark.tables.paths import redacted, table_in
 from ndcg_spark.tables.read import read_table
@@ -98,9 +97,7 @@ def _scores(job: CompareJob) -> Iterator[tuple[str, SparkSession, DataFrame, boo
             yield engine.name, spark, arm_scores(state, job.min_group), local
             return
         sources = [table_in(source, "per_query") for source in job.scores]
-        if engine.embedded:
-            fits = fits_in_memory(sources, SCORE_BYTES)
-            spark.conf.set(SORT, str(not fits).lower())
+        unsorted_if_it_fits(engine, sources, SCORE_BYTES)
         scores = read("scores", sources[0])
         for source in sources[1:]:
             scores = scores.unionByName(read("scores", source), allowMissingColumns=True)

@@ -27,6 +27,7 @@ from ndcg_spark.pipeline.opened import materialized, now, opened, refused
 from ndcg_spark.pipeline.small import publish_rows
 from ndcg_spark.session import GATHERED, Engine
 from ndcg_spark.tables import checks
+from ndcg_spark.tables.contracts import lacks
 from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.read import read_table
 from ndcg_spark.tables.write import Output
@@ -251,10 +252,9 @@ def _diagnosed(scores: DataFrame | None) -> Iterator[None]:
 
 def _rankers(scores: DataFrame, where: str = "no rows") -> tuple[tuple[str, ...], int]:
     """The rankers by name, and how many documents nine of ten queries have in each."""
-    keys = ("run_id", "query_id", "doc_id")
-    lacks = functools.reduce(lambda a, b: a | b, [F.col(name).isNull() for name in keys])
+    nameless = lacks("run_id", "query_id", "doc_id")
     sizes = scores.groupBy("run_id", "query_id").agg(
-        F.count(F.lit(1)).alias("n"), F.sum(F.when(lacks, 1).otherwise(0)).alias("n_null")
+        F.count(F.lit(1)).alias("n"), F.sum(F.when(nameless, 1).otherwise(0)).alias("n_null")
     )
     rows = (
         sizes.groupBy("run_id")

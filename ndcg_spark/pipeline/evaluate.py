@@ -15,14 +15,15 @@ from ndcg_spark.config import EvaluateJob
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.kernel.refuse import REFUSED
 from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
-from ndcg_spark.pipeline.opened import materialized, now, opened, refused
+from ndcg_spark.pipeline.opened import materialized, now, opened, refused, unsorted_if_it_fits
+from ndcg_spark.pipeline.small import stage_rows
 from ndcg_spark.plan.evaluate import conformed, long, runs_contract, score_lists
-from ndcg_spark.plan.lists import SHUFFLE, SORT
+from ndcg_spark.plan.lists import SHUFFLE
 from ndcg_spark.plan.summarize import SCHEMA, summarize_lists
-from ndcg_spark.session import GATHERED, Engine, memory
+from ndcg_spark.session import GATHERED, Engine
 from ndcg_spark.tables import checks
 from ndcg_spark.tables.contracts import WEIGHTS, conform
-from ndcg_spark.tables.paths import parquet_rows, redacted
+from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.read import read_qrels, read_run, read_table
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
@@ -89,9 +90,7 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
             if job.bucketed:
                 for key, value in {SHUFFLE: "false", **GATHERED}.items():
                     spark.conf.set(key, value)
-            if engine.embedded:
-                fits = fits_in_memory([job.qrels, *job.runs], ROW_BYTES)
-                spark.conf.set(SORT, str(not fits).lower())
+            unsorted_if_it_fits(engine, [job.qrels, *job.runs], ROW_BYTES)
             scores = _scored(stack, engine, output, *tables, measures, policies)
             with _diagnosed(*tables, measures, policies):
                 counts = _counts(scores)
@@ -102,12 +101,6 @@ def evaluate(job: EvaluateJob) -> Iterator[Evaluation]:
                 aggregate = _aggregate(scores, measures, weights)
             published = {t: output.published(t) for t in TABLES} if output else {}
             yield Evaluation(engine.name, measures, labels, counts, aggregate, scores, published)
-
-
-def fits_in_memory(sources: Sequence[str], row_bytes: int) -> bool:
-    """Whether the embedded engine may gather all rows at once: a third of its CPU is the sort."""
-    rows = [parquet_rows(source) for source in sources]
-    return None not in rows and sum(filter(None, rows)) * row_bytes < memory() // 4
 
 
 def _scored(
@@ -237,8 +230,7 @@ def _write(
     expected = {run: c["queries_scored"] * len(measures) for run, c in counts.items()}
     if written != expected:
         raise RuntimeError(f"per_query read back {written} rows instead of {expected}")
-    table = spark.createDataFrame([tuple(r.values()) for r in aggregate], SCHEMA)
-    table.coalesce(1).write.mode("error").parquet(output.staged("aggregate"))
+    stage_rows(spark, output, {"aggregate": (aggregate, SCHEMA)})
     manifest = _manifest(engine, job, counts, measures, sum(written.values()), len(aggregate))
     output.write_json(
         "manifest", "_manifest.json", {**manifest, "started": started, "finished": now()}

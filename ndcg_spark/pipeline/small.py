@@ -12,6 +12,13 @@ from ndcg_spark.tables.write import Output
 Rows = Sequence[Mapping[str, Any]]
 
 
+def stage_rows(spark: SparkSession, output: Output, tables: Mapping[str, tuple[Rows, str]]) -> None:
+    """Stage tables, each given as rows and schema, one file each."""
+    for name, (rows, schema) in tables.items():
+        table = spark.createDataFrame([tuple(row.values()) for row in rows], schema)
+        table.coalesce(1).write.mode("error").parquet(output.staged(name))
+
+
 def publish_rows(
     spark: SparkSession,
     output: Output,
@@ -23,9 +30,7 @@ def publish_rows(
 
     staged: other tables of the same run, which are staged already
     """
-    for name, (rows, schema) in tables.items():
-        table = spark.createDataFrame([tuple(row.values()) for row in rows], schema)
-        table.coalesce(1).write.mode("error").parquet(output.staged(name))
+    stage_rows(spark, output, tables)
     output.write_json("manifest", "_manifest.json", manifest)
     names = [*staged, *tables, "manifest"]
     output.publish(names)

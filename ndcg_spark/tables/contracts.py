@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -80,6 +81,11 @@ ANY_RUNS = Contract(
         Field("rank", "integer", required=False),
     ),
 )
+
+
+def lacks(*names: str) -> Column:
+    """Whether a row has no value in one of these columns."""
+    return functools.reduce(lambda a, b: a | b, [F.col(name).isNull() for name in names])
 
 
 def conform(

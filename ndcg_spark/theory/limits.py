@@ -60,10 +60,15 @@ def limit(y: Curve, shares: Shares, discount: str = "log2", cutoff: object = Non
         return 1.0 if math.isclose(top, 1.0) else None
     if b == 1 or k == "sqrt(n)":
         return top
-    share = 1.0 if k is None else float(depth_at(k, np.array([10**9]))[0]) / 1e9
+    share = _share(k)
     if parse_discount(discount) == "log2" and k is None:
         return 1.0
     return _area(lambda u: y(1 - u), b, share) / ideal_area(shares, b, share)
+
+
+def _share(cutoff: str | None) -> float:
+    """How much of a long list a cut-off n/5 leaves."""
+    return float(depth_at(cutoff, np.array([10**9]))[0]) / 1e9
 
 
 def _largest(shares: Shares) -> float:
@@ -270,7 +275,7 @@ def plug_in(
         return None
     if parse_discount(discount) == "log2" and k is None:
         return 1.0
-    share = 1.0 if k is None else float(depth_at(k, np.array([10**9]))[0]) / 1e9
+    share = _share(k)
     bounds = np.minimum(np.asarray(edges, float), share) ** (1 - b)
     return (
         float(np.sum(np.asarray(means) * np.diff(bounds))) / (1 - b) / ideal_area(shares, b, share)
