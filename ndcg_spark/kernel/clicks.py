@@ -152,9 +152,7 @@ class _Read:
         problem[row[np.any(wrong, axis=0)]] = PROBLEMS.index("bad_values")
         dwell = None if seconds is None else _dwell(seconds, fit, row)
         code = _codes(counts, dwell, gains)
-        order = np.arange(len(row))
-        if ranks is not None:
-            order = _order(ranks, fit, offsets, row, problem)
+        order = np.arange(len(row)) if ranks is None else _order(ranks, fit, offsets, row, problem)
         return cls(problem, fit, offsets, row, counts, dwell, code, order)
 
 

@@ -71,7 +71,7 @@ class CurveSums:
             return
         whole = _whole(values, UNIT)
         units = values.reshape(-1, *shape[1:])
-        self.totals.add("values", _moments(units, _whole(units, UNIT)))
+        self.totals.add("values", _moments(units, whole))
         some = np.isfinite(values).sum(axis=1)
         mean = np.where(some > 0, np.nansum(values, axis=1) / np.maximum(some, 1), np.nan)
         self.totals.add("means", _moments(mean, _whole(mean, UNIT)))
