@@ -35,7 +35,7 @@ def compare(engine: str, scores: Path, *flags: str) -> list[str]:
 def distinguish(engine: str, ranked: Path) -> list[str]:
     """`ndcg-spark distinguishability`: twelve sizes, six measures."""
     sizes = "20,50,100,200,300,500,700,1000,1500,2000,3000,5000"
-    tables = ["--scores", f"{ranked}/scores", "--qrels", f"{ranked}/qrels", "--grid", sizes]
+    tables = ["--runs", f"{ranked}/scores", "--qrels", f"{ranked}/qrels", "--grid", sizes]
     return [*_job("distinguishability", engine), *tables]
 
 
@@ -47,7 +47,7 @@ def _job(name: str, engine: str) -> list[str]:
 
 def jvm() -> Any:
     """A local session with the settings that the command uses."""
-    from ndcg_spark.session import open_engine
+    from ndcg_spark.engine.sessions import open_engine
 
     return open_engine("spark", conf={"spark.driver.memory": MEMORY}).spark
 
@@ -57,7 +57,7 @@ def window(engine: str, data: Path) -> None:
     from pyspark.sql import Window
     from pyspark.sql import functions as F
 
-    from ndcg_spark.session import open_engine
+    from ndcg_spark.engine.sessions import open_engine
 
     opened = open_engine(engine, conf={"spark.driver.memory": MEMORY} if engine == "spark" else {})
     runs = opened.spark.read.parquet(f"{data}/runs")

@@ -1,156 +1,45 @@
-"""Ranking evaluation at the scale of production logs: trec_eval's exactness, on Spark."""
+"""Ranking evaluation at the scale of production logs: trec_eval's exactness, on Spark.
 
-from ndcg_spark import theory
-from ndcg_spark.clicks.summary import arm_scores
-from ndcg_spark.compare.agreement import kendall_tau_b, rbo, tau_ap
-from ndcg_spark.compare.effects import detectable, sample_size
-from ndcg_spark.compare.options import Options as CompareOptions
-from ndcg_spark.errors import DiscountWarning, InputError, NdcgSparkError, UsageError
-from ndcg_spark.measures import (
-    AP,
-    BPM,
-    BPR,
-    DCG,
-    ERR,
-    GMAP,
-    IDCG,
-    INST,
-    RBP,
-    RR,
-    SDCG,
-    Accuracy,
-    Batch,
-    Bpref,
-    Compat,
-    ElevenPoint,
-    G,
-    GMBpref,
-    IPrec,
-    Judged,
-    Measure,
-    NumNonRelJudgedRet,
-    NumQ,
-    NumRel,
-    NumRelRet,
-    NumRet,
-    P,
-    PairAcc,
-    Policies,
-    R,
-    RBPresid,
-    RelString,
-    Rprec,
-    RprecMult,
-    RunId,
-    SetAP,
-    SetF,
-    SetP,
-    SetR,
-    Success,
-    TrecBinG,
-    TrecG,
-    TrecNdcgP,
-    TrecNdcgRel,
-    TrecRndcg,
-    Unjudged,
-    Utility,
-    binG,
-    catalogue,
-    infAP,
-    mean_reciprocal_click,
-    nDCG,
-    nDCG_cc,
-    nERR,
-    parse_measure,
-    parse_measures,
-    relative_P,
-)
-from ndcg_spark.pipeline.compare import compare, trust
-from ndcg_spark.pipeline.distinguishability import distinguishability
-from ndcg_spark.pipeline.evaluate import check
-from ndcg_spark.plan.evaluate import Evaluator, evaluate
-from ndcg_spark.plan.summarize import summarize
-from ndcg_spark.tables.read import read_qrels, read_run
-from ndcg_spark.version import __version__
+>>> from ndcg_spark import AP, nDCG
+>>> nDCG@10, AP(rel=2)@5
+(nDCG@10, AP(rel=2)@5)
+"""
 
-__all__ = [
-    "AP",
-    "BPM",
-    "BPR",
-    "DCG",
-    "ERR",
-    "GMAP",
-    "IDCG",
-    "INST",
-    "RBP",
-    "RR",
-    "SDCG",
-    "Accuracy",
-    "Batch",
-    "Bpref",
-    "CompareOptions",
-    "Compat",
-    "DiscountWarning",
-    "ElevenPoint",
-    "Evaluator",
-    "G",
-    "GMBpref",
-    "IPrec",
-    "InputError",
-    "Judged",
-    "Measure",
-    "NdcgSparkError",
-    "NumNonRelJudgedRet",
-    "NumQ",
-    "NumRel",
-    "NumRelRet",
-    "NumRet",
-    "P",
-    "PairAcc",
-    "Policies",
-    "R",
-    "RBPresid",
-    "RelString",
-    "Rprec",
-    "RprecMult",
-    "RunId",
-    "SetAP",
-    "SetF",
-    "SetP",
-    "SetR",
-    "Success",
-    "TrecBinG",
-    "TrecG",
-    "TrecNdcgP",
-    "TrecNdcgRel",
-    "TrecRndcg",
-    "Unjudged",
-    "UsageError",
-    "Utility",
-    "__version__",
-    "arm_scores",
-    "binG",
-    "catalogue",
-    "check",
-    "compare",
-    "detectable",
-    "distinguishability",
-    "evaluate",
-    "infAP",
-    "kendall_tau_b",
-    "mean_reciprocal_click",
-    "nDCG",
-    "nDCG_cc",
-    "nERR",
-    "parse_measure",
-    "parse_measures",
-    "rbo",
-    "read_qrels",
-    "read_run",
-    "relative_P",
-    "sample_size",
-    "summarize",
-    "tau_ap",
-    "theory",
-    "trust",
-]
+from typing import TYPE_CHECKING
+
+from ndcg_spark import clicks as clicks
+from ndcg_spark import theory as theory
+from ndcg_spark.comparison.api import compare as compare
+from ndcg_spark.comparison.api import discriminative_power as discriminative_power
+from ndcg_spark.comparison.options import CompareOptions as CompareOptions
+from ndcg_spark.distinguish.api import distinguishability as distinguishability
+from ndcg_spark.engine.sessions import session as session
+from ndcg_spark.errors import DiscountWarning as DiscountWarning
+from ndcg_spark.errors import InputError as InputError
+from ndcg_spark.errors import NdcgSparkError as NdcgSparkError
+from ndcg_spark.errors import UsageError as UsageError
+from ndcg_spark.evaluation.api import Evaluator as Evaluator
+from ndcg_spark.evaluation.api import check as check
+from ndcg_spark.evaluation.api import evaluate as evaluate
+from ndcg_spark.evaluation.api import summarize as summarize
+from ndcg_spark.measures import *
+from ndcg_spark.stats.agreement import kendall_tau_b as kendall_tau_b
+from ndcg_spark.stats.agreement import rbo as rbo
+from ndcg_spark.stats.agreement import tau_ap as tau_ap
+from ndcg_spark.stats.sample_size import detectable as detectable
+from ndcg_spark.stats.sample_size import sample_size as sample_size
+from ndcg_spark.tables.read import read_qrels as read_qrels
+from ndcg_spark.tables.read import read_run as read_run
+from ndcg_spark.version import __version__ as __version__
+
+if not TYPE_CHECKING:  # the functions above, and every measure of the registry
+    _ROOMS = {"clicks", "theory"}
+    __all__ = [
+        "__version__",
+        *(
+            name
+            for name, value in list(globals().items())
+            if not name.startswith("_")
+            and (name in _ROOMS or getattr(value, "__module__", "").startswith("ndcg_spark"))
+        ),
+    ]

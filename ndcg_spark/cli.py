@@ -10,30 +10,24 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ndcg_spark.config import (
-    ClickBiasJob,
-    ClickLabelsJob,
-    ClicksJob,
-    CompareJob,
-    DistinguishabilityJob,
-    EvaluateJob,
-    ImportTrecJob,
-    Job,
-    PrepareJob,
-    add_flags,
-)
+from ndcg_spark.clicks.bias_job import click_bias
+from ndcg_spark.clicks.job import click_days
+from ndcg_spark.clicks.labels_job import click_labels
+from ndcg_spark.clicks.options import ClickBiasJob, ClickLabelsJob, ClicksJob
+from ndcg_spark.clicks.text import print_bias, print_clicks
+from ndcg_spark.comparison.job import compare_job
+from ndcg_spark.comparison.options import CompareJob
+from ndcg_spark.comparison.text import print_comparison
+from ndcg_spark.distinguish.job import distinguishability_job
+from ndcg_spark.distinguish.options import DistinguishabilityJob
+from ndcg_spark.distinguish.text import print_distinguished
+from ndcg_spark.engine.options import Job, add_flags
 from ndcg_spark.errors import CheckError, DiscountWarning, NdcgSparkError, UsageError, nearest
+from ndcg_spark.evaluation.job import evaluated
+from ndcg_spark.evaluation.options import EvaluateJob, ImportTrecJob, PrepareJob
+from ndcg_spark.evaluation.prepare import import_trec, prepare
+from ndcg_spark.evaluation.text import print_evaluation
 from ndcg_spark.measures import catalogue
-from ndcg_spark.pipeline.click_labels import click_bias, click_labels
-from ndcg_spark.pipeline.clicks import clicks
-from ndcg_spark.pipeline.compare_job import compare_job
-from ndcg_spark.pipeline.distinguishability import distinguishability_job
-from ndcg_spark.pipeline.evaluate import evaluate
-from ndcg_spark.pipeline.prepare import import_trec, prepare
-from ndcg_spark.printing.clicks import print_bias, print_clicks
-from ndcg_spark.printing.comparison import print_comparison
-from ndcg_spark.printing.distinguishability import print_distinguished
-from ndcg_spark.printing.evaluation import print_evaluation
 from ndcg_spark.sample.demo import demo_job
 from ndcg_spark.version import __version__
 
@@ -108,7 +102,7 @@ def _evaluate(given: dict[str, Any]) -> None:
 def _run_evaluation(job: Any) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DiscountWarning)
-        with evaluate(job) as found:
+        with evaluated(job) as found:
             _announce(found.engine, job)
             print_evaluation(found, job.format, job.per_query, job.quiet, sys.stdout)
     for text in {str(w.message) for w in caught if issubclass(w.category, DiscountWarning)}:
@@ -134,7 +128,7 @@ def _prepare(given: dict[str, Any]) -> None:
 
 def _clicks(given: dict[str, Any]) -> None:
     job = ClicksJob.read(given, given.pop("config", None))
-    found = clicks(job)
+    found = click_days(job)
     print_clicks(found, job.format, sys.stdout)
     if found.broken:
         raise CheckError("; ".join(found.broken))

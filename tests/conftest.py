@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_spark import cli, session
-from ndcg_spark.session import Engine, open_engine
+from ndcg_spark import cli
+from ndcg_spark.engine import sessions
+from ndcg_spark.engine.sessions import Engine, open_engine
 
 FAST_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # tests are short: compile little
 TREC_SAMPLE = Path(__file__).resolve().parents[2] / "shared" / "trec_sample"
@@ -21,6 +22,18 @@ TREC_SAMPLE = Path(__file__).resolve().parents[2] / "shared" / "trec_sample"
 
 def pytest_addoption(parser):
     parser.addoption("--engine", default="sail", choices=["sail", "spark", "connect"])
+
+
+NEED_SPARK = {"engine", "spark", "run_cli"}
+
+
+def pytest_collection_modifyitems(items):
+    """Tests that need an engine are marked `spark`: `make quick` leaves them out."""
+    for item in items:
+        if NEED_SPARK & set(getattr(item, "fixturenames", ())) or item.get_closest_marker(
+            "cluster"
+        ):
+            item.add_marker("spark")
 
 
 @pytest.fixture(scope="session")
@@ -62,7 +75,7 @@ def run_cli(engine, monkeypatch, capsys):
     """Run a command in this process on the shared session: (exit code, stdout, stderr)."""
     shared = Engine(engine.spark, engine.name, engine.embedded, engine.local_files)
     monkeypatch.setattr(Engine, "stop", lambda self: None)
-    monkeypatch.setattr(session, "open_engine", lambda *_: shared)
+    monkeypatch.setattr(sessions, "open_engine", lambda *_: shared)
 
     def run(*arguments):
         capsys.readouterr()

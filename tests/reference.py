@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 
-from ndcg_spark.measures import Batch, Policies, prepared, scores
+from ndcg_spark.measures import Batch, Policies, scores
 
 
 def collection(seed: int, queries: int = 8, docs: int = 12, grades=(-1, 0, 0, 1, 2, 3)):
@@ -26,8 +26,14 @@ def collection(seed: int, queries: int = 8, docs: int = 12, grades=(-1, 0, 0, 1,
     return qrels, run
 
 
-def batch_of(qrels, run, queries=None, descending=True, docid_desc=True):
-    """(queries, Batch): every judged query's list, ranked by score and then by document bytes."""
+def batch_of(
+    qrels, run, queries=None, descending=True, docid_desc=True, depth=None, judged_only=False,
+    negative="nonrelevant",
+):  # fmt: skip
+    """(queries, Batch): every judged query's list, ranked by score and then by document bytes.
+
+    depth, judged_only, negative: the policies of these names, written out.
+    """
     names = queries if queries is not None else sorted({q for q, _, _ in qrels})
     hits, grades, n_ret = [], [], []
     for query in names:
@@ -35,6 +41,11 @@ def batch_of(qrels, run, queries=None, descending=True, docid_desc=True):
         shown = [(score, doc) for q, doc, score in run if q == query]
         shown.sort(key=lambda r: str(r[1]).encode(), reverse=docid_desc)
         shown.sort(key=lambda r: r[0], reverse=descending)
+        if negative == "unjudged":
+            label = {doc: grade for doc, grade in label.items() if grade >= 0}
+        shown = shown[:depth]
+        if judged_only:
+            shown = [(score, doc) for score, doc in shown if doc in label]
         hits.append([(i, label[d]) for i, (_, d) in enumerate(shown, 1) if d in label])
         counts = {g: list(label.values()).count(g) for g in label.values()}
         grades.append(list(counts.items()))
@@ -44,9 +55,9 @@ def batch_of(qrels, run, queries=None, descending=True, docid_desc=True):
 
 def values(qrels, run, measures, **options):
     """{(query, measure): value} of the reference."""
-    policies = Policies(**options)
-    names, batch = batch_of(qrels, run)
-    table = scores(prepared(batch, policies), measures, policies)
+    own = {k: options[k] for k in ("depth", "judged_only", "negative") if k in options}
+    names, batch = batch_of(qrels, run, **own)
+    table = scores(batch, measures, Policies(**options))
     return {
         (query, str(measure)): float(table[i, j])
         for i, query in enumerate(names)

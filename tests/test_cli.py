@@ -324,7 +324,7 @@ CASES_BY_CLI = [
 
 @pytest.mark.parametrize("name", CASES_BY_CLI)
 def test_cases_by_the_command_line(name, tmp_path, run_cli):
-    from tests.test_cases import CASES, measure_and_policies
+    from tests.evaluation.test_cases import CASES, measure_and_policies
 
     (case,) = [c for c in CASES if c["id"] == name]
     measure, policies = measure_and_policies(case)

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ndcg_spark.config import ClicksJob, CompareJob, DistinguishabilityJob, EvaluateJob
+from ndcg_spark.clicks.options import ClicksJob
+from ndcg_spark.comparison.options import CompareJob
+from ndcg_spark.distinguish.options import DistinguishabilityJob
+from ndcg_spark.evaluation.options import EvaluateJob
 from tools.make_docs import TARGET, reference
 
 
@@ -29,7 +32,7 @@ NEEDED = {
     "evaluate": (EvaluateJob, {"qrels": "q", "runs": ["r"]}),
     "clicks": (ClicksJob, {"impressions": "i", "date": "2026-11-29"}),
     "compare": (CompareJob, {"scores": ["s"]}),
-    "distinguishability": (DistinguishabilityJob, {"scores": ["s"], "qrels": "q"}),
+    "distinguishability": (DistinguishabilityJob, {"runs": ["s"], "qrels": "q"}),
 }
 
 

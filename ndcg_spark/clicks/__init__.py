@@ -1,1 +1,8 @@
-"""Click logs: impressions in, mergeable daily state and estimates out; no action."""
+"""Click logs: impressions in, mergeable daily state, labels, propensities and estimates out.
+
+From Python: `patterns`, `state`, `daily`, `differences`, `arm_scores`, `qrels`, `bias`.
+"""
+
+from ndcg_spark.clicks.api import arm_scores, bias, daily, differences, patterns, qrels, state
+
+__all__ = ["arm_scores", "bias", "daily", "differences", "patterns", "qrels", "state"]

@@ -1,28 +1,21 @@
-"""Estimates from sums per bucket: IPS and SNIPS with errors, EM steps, alert rules. Pure Python."""
+"""Estimates from sums per bucket: IPS and SNIPS with errors, EM steps: numpy."""
 
 from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ndcg_spark.errors import UsageError
-from ndcg_spark.kernel.clusters import Arm, interval, standard_error
-from ndcg_spark.measures import parse_measures
+from ndcg_spark.clicks.clusters_kernel import Arm, interval, standard_error
 from ndcg_spark.measures.batch import Array
 
 ESTIMATES = (
     "name string, run string, utility string, n_impressions bigint, n_clicks bigint, ips double, "
     "se double, ci_low double, ci_high double, snips_click double, ess double, ess_share double, "
     "max_weight_share double, n_clipped bigint, n_unsupported bigint"
-)
-_RULE = re.compile(
-    r"\s*(?P<measure>\S+)\s+(?P<what>drop|rise)\s*>\s*(?P<by>\d*\.?\d+)(?P<percent>%?)\s*"
 )
 
 
@@ -114,39 +107,3 @@ def em_examined(propensity: Array, relevance: Array, n: Array, k: Array) -> Arra
     hidden = propensity * (1 - relevance[:, None]) / np.maximum(1 - product, 1e-12)
     examined: Array = (k + (n - k) * hidden).sum(axis=0)
     return examined
-
-
-@dataclass(frozen=True)
-class Rule:
-    """An alert: a measure that fell or rose by more than an amount, or a share in percent."""
-
-    text: str
-    measure: str
-    drop: bool
-    by: float
-    percent: bool
-
-    @classmethod
-    def parse(cls, text: str) -> Rule:
-        """``nDCG@10 drop > 0.01`` or ``RR rise > 5%``.
-
-        Raises:
-            UsageError: for any other text.
-        """
-        match = _RULE.fullmatch(text)
-        if not match:
-            raise UsageError(
-                f"cannot read --fail-if {text!r}; write 'nDCG@10 drop > 0.01' or 'RR drop > 2%'"
-            )
-        return cls(
-            text,
-            str(parse_measures(match["measure"])[0]),
-            match["what"] == "drop",
-            float(match["by"]),
-            bool(match["percent"]),
-        )
-
-    def broken(self, before: float, now: float) -> bool:
-        """Whether the change from the trailing mean is larger than the rule allows."""
-        change = before - now if self.drop else now - before
-        return change > (self.by / 100 * abs(before) if self.percent else self.by)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,8 +10,9 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
+from ndcg_spark.clicks.patterns_kernel import Gains
 from ndcg_spark.errors import InputError, UsageError, nearest
-from ndcg_spark.kernel.clicks import Gains
+from ndcg_spark.tables.segments import segment_text
 
 # what an impression may have, beside events and segment columns
 KEYS = ("impression_id", "event_ts", "event_date", "query_id", "user_id", "arm", "is_bot")
@@ -37,6 +39,10 @@ class Shape:
     def own(self, name: str) -> str:
         """The log's name for one of our columns."""
         return self.columns.get(name, name)
+
+    def with_segments(self, segments: tuple[str, ...]) -> Shape:
+        """The same shape with these segment columns."""
+        return dataclasses.replace(self, segments=segments)
 
     def lists(self, columns: Sequence[str]) -> list[str]:
         """The lists of IMPRESSIONS that the kernel reads: events, and ranks and dwell if known."""
@@ -174,52 +180,49 @@ def _column(name: str, names: Mapping[str, str]) -> Column | None:
 
 def _items(log: DataFrame, shape: Shape, kind: str, names: Mapping[str, str]) -> list[Column]:
     """ranks (if known), doc_ids, one list an event, dwell (if known), n_not_shown."""
-    empty = F.lit(None)
-    not_shown: Column = F.lit(0)
-    events: dict[str, Column]
-    if kind == "results":
-        whole = names[shape.own(NESTED).casefold()]
-        inner = log.schema[whole].dataType.elementType.names  # type: ignore[attr-defined]
-        place = {name.casefold(): name for name in inner}
-
-        def listed(name: str) -> Column | None:
-            found = place.get(shape.own(name).casefold())
-            return None if found is None else F.col(f"`{whole}`.`{found}`")
-    else:
-
-        def listed(name: str) -> Column | None:
-            return _column(shape.own(name), names)
-
+    listed = _list_columns(log, shape, kind, names)
+    ranks, docs, dwell = (listed.get(name) for name in ("rank", "doc_id", "dwell_s"))
     clicked = _column(shape.own(CLICKED), names) if kind == "lists" else None
-    if clicked is not None:
-        shown = listed("doc_id")
-        if shown is None:
+    not_shown: Column = F.lit(0)
+    if clicked is None:
+        events = {n: listed[n].cast("array<double>") for n, _ in shape.gains.events if n in listed}
+    else:
+        if docs is None:
             raise InputError(
                 "E110", "impressions with clicked_ids need the list doc_id of what was shown"
             )
-        ids, hit = shown.cast("array<string>"), F.coalesce(clicked, F.array()).cast("array<string>")
+        ids, hit = docs.cast("array<string>"), F.coalesce(clicked, F.array()).cast("array<string>")
         first = shape.gains.events[0][0]
         events = {first: F.transform(ids, lambda doc: F.array_contains(hit, doc).cast("double"))}
         not_shown = F.size(F.array_except(hit, ids))
-        lacking = [name for name, _ in shape.gains.events[1:]]
-    else:
-        found = {name: listed(name) for name, _ in shape.gains.events}
-        lacking = [name for name, column in found.items() if column is None]
-        events = {
-            name: column.cast("array<double>")
-            for name, column in found.items()
-            if column is not None
-        }
+    lacking = [name for name, _ in shape.gains.events if name not in events]
     if lacking:
         raise InputError("E110", f"impressions: no event column(s) {', '.join(lacking)}")
-    ranks, docs, dwell = listed("rank"), listed("doc_id"), listed("dwell_s")
     return [
         *([] if ranks is None else [ranks.cast("array<bigint>").alias("ranks")]),
-        (empty if docs is None else docs).cast("array<string>").alias("doc_ids"),
+        (F.lit(None) if docs is None else docs).cast("array<string>").alias("doc_ids"),
         *[column.alias(name) for name, column in events.items()],
         *([] if dwell is None else [dwell.cast("array<double>").alias("dwell")]),
         not_shown.cast("bigint").alias("n_not_shown"),
     ]
+
+
+def _list_columns(
+    log: DataFrame, shape: Shape, kind: str, names: Mapping[str, str]
+) -> dict[str, Column]:
+    """The log's lists by our names: its columns, or the fields of its results."""
+    wanted = [*ITEMS, *(name for name, _ in shape.gains.events)]
+    if kind != "results":
+        columns = {name: _column(shape.own(name), names) for name in wanted}
+        return {name: column for name, column in columns.items() if column is not None}
+    whole = names[shape.own(NESTED).casefold()]
+    inner = log.schema[whole].dataType.elementType.names  # type: ignore[attr-defined]
+    fields = {name.casefold(): name for name in inner}
+    return {
+        name: F.col(f"`{whole}`.`{fields[own]}`")
+        for name in wanted
+        if (own := shape.own(name).casefold()) in fields
+    }
 
 
 def _gathered(log: DataFrame, shape: Shape, names: Mapping[str, str]) -> DataFrame:
@@ -286,11 +289,6 @@ def segment_texts(segments: Sequence[str]) -> Column:
     segments: columns, or combinations of them, as in ``country|device``; bots are in no segment but
         ``all+bots``
     """
-    texts = []
-    for segment in segments:
-        parts: list[Column] = []
-        for name in segment.split("|"):
-            parts += [F.lit(f"|{name}=" if parts else f"{name}="), F.col(name)]
-        texts.append(F.concat(*parts))
+    texts = [segment_text(segment.split("|")) for segment in segments]
     people = F.array(F.lit("all"), F.lit("all+bots"), *texts)
     return F.when(F.col("is_bot"), F.array(F.lit("all+bots"))).otherwise(people)

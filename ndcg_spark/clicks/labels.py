@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks.impressions import Shape
+from ndcg_spark.clicks.options import PAPER
+from ndcg_spark.clicks.patterns_kernel import shown
+from ndcg_spark.engine.whole_sums import exact_sum
 from ndcg_spark.errors import UsageError, unknown
-from ndcg_spark.kernel.clicks import shown
-from ndcg_spark.plan.intervals import beta_cdf
 
 METHODS = ("counts", "ctr", "coec", "dwell")
-PAPER = ((100, 1.0), (1001, 2.0))  # Wang et al. 2013: more than 1000 clicks, 100 to 1000, fewer
 
 
 def shown_results(impressions: DataFrame, shape: Shape) -> DataFrame:
@@ -73,12 +72,11 @@ def click_qrels(
         counts = counts.join(F.broadcast(at_rank), "rank")
     else:
         counts = counts.withColumn("rate", F.lit(0.0))
-    expected = F.round(F.col("rate") * F.col("n_impressions") * F.lit(2.0**30)).cast("bigint")
     docs = counts.groupBy("query_id", "doc_id").agg(
         F.sum("n_impressions").alias("n"),
         F.sum("n_clicks").alias("k"),
         F.max("gain").alias("best"),
-        (F.sum(expected) / F.lit(2.0**30)).alias("expected"),
+        exact_sum(F.col("rate") * F.col("n_impressions"), 30).alias("expected"),
     )
     some = F.when(F.col("k") > 0, 1.0).otherwise(0.0)
     relevance, gain = some, F.lit(None).cast("double")
@@ -95,32 +93,3 @@ def click_qrels(
     else:
         gain = F.col("best")
     return docs.select("query_id", "doc_id", relevance.alias("relevance"), gain.alias("gain"))
-
-
-def beta_prior(
-    m: int, n: int, k: int, n_squared: float, k_squared_by_n: float
-) -> tuple[float, float]:
-    """The prior Beta(a, b) of click rates by moments, from sums over m documents.
-
-    n, k: impressions and clicks; n_squared: sum of n_i^2; k_squared_by_n: sum of k_i^2 / n_i.
-    Documents that differ no more than chance have an infinitely strong prior: ValueError.
-
-    Source: the analysis-of-variance estimator of the beta-binomial's intraclass correlation.
-    """
-    mean = k / n
-    spread = k_squared_by_n - n * mean * mean
-    chance = mean * (1 - mean)
-    rho = (spread - chance * (m - 1)) / (chance * (n - n_squared / n - (m - 1)))
-    if not 0 < rho < 1:
-        raise ValueError(f"click rates vary no more than chance (rho {rho:g}); no prior to fit")
-    strength = 1 / rho - 1
-    return mean * strength, (1 - mean) * strength
-
-
-def lower_bound(a: float, b: float, n: int, k: int, share: float = 0.05) -> float:
-    """The posterior's lower bound of a click rate, Beta(a + k, b + n - k), by bisection."""
-    low, high = 0.0, 1.0
-    while high - low > 1e-12:
-        middle = (low + high) / 2
-        low, high = (middle, high) if beta_cdf(middle, a + k, b + n - k) < share else (low, middle)
-    return math.fsum((low, high)) / 2

@@ -9,9 +9,10 @@ from statistics import NormalDist
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.clicks.state import merged_state
-from ndcg_spark.kernel import clusters
-from ndcg_spark.plan.summarize import arrow_schema
+from ndcg_spark.arrays.schemas import arrow_schema
+from ndcg_spark.clicks import clusters_kernel as clusters
+from ndcg_spark.clicks.states import merged_state
+from ndcg_spark.engine.whole_sums import whole_sum
 
 CONFIDENCE = 0.95
 DAILY = (
@@ -86,7 +87,7 @@ def unit_summary(state: DataFrame, unit: str) -> DataFrame:
     mean, root = F.col("sum") / n, F.sqrt(n.cast("double"))
 
     def exact(value: Column) -> Column:
-        return F.sum(F.round(value * F.lit(2.0**30)).cast("decimal(38,0)")).cast("double")
+        return whole_sum(value, 30, wide=True)
 
     some = F.when(n > 0, F.lit(1)).otherwise(F.lit(None))
     unscaled = F.lit(2.0**-30)

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar, cast
 
 from ndcg_spark.errors import UsageError
 from ndcg_spark.measures import cutoffs, gains
@@ -14,6 +14,7 @@ from ndcg_spark.measures.batch import Array, Batch, Mask
 from ndcg_spark.measures.fields import check_fields
 
 Aggregation = Literal["mean", "sum", "geometric", "none"]
+M = TypeVar("M")
 
 
 def cutoff_field() -> Any:
@@ -34,8 +35,16 @@ class Spelling:
 SPELLINGS: dict[str, Spelling] = {}
 
 
+class MeasureType(type):
+    """The type of measure classes: a bare name takes a cut-off, ``nDCG@10``."""
+
+    def __matmul__(cls: type[M], cutoff: float | str | None) -> M:
+        found: M = cast(Any, cls)() @ cutoff
+        return found
+
+
 @dataclass(frozen=True, kw_only=True)
-class Measure:
+class Measure(metaclass=MeasureType):
     """A function from a batch of ranked lists to one number each.
 
     A subclass is a frozen dataclass whose fields are its parameters:
@@ -61,6 +70,7 @@ class Measure:
     at: ClassVar[str]
     needs_scores: ClassVar[bool]
     cuts: ClassVar[tuple[float, ...]]
+    aliases: ClassVar[tuple[str, ...]] = ()  # further names of parameters, read but never printed
 
     def __init_subclass__(
         cls,
@@ -78,6 +88,7 @@ class Measure:
         dialect: str = "",
     ) -> None:
         super().__init_subclass__()
+        type.__setattr__(cls, "__repr__", Measure.__repr__)  # or the dataclass writes its own
         cls.trec, cls.trec_cut, cls.presets = trec, trec_cut, presets or {}
         cls.aggregation, cls.bounded, cls.needs_cutoff = aggregation, bounded, needs_cutoff
         cls.at, cls.needs_scores, cls.cuts = at, needs_scores, cuts
@@ -103,8 +114,35 @@ class Measure:
 
     def undefined(self, batch: Batch) -> Mask | None:
         """(n,) the lists for which the measure has no natural value; None where it always has."""
-        rel = getattr(self, "rel", None)
+        rel = self.threshold()
         return None if rel is None else batch.n_rel(rel) == 0
+
+    def threshold(self) -> float | None:
+        """The smallest grade that counts as relevant, `rel`; None where there is no such."""
+        rel: float | None = vars(self).get("rel")
+        return rel
+
+    def last_rank(self) -> int | str | None:
+        """The parameter `cutoff`; None where the whole list counts."""
+        cutoff: int | str | None = vars(self).get("cutoff")
+        return cutoff
+
+    def discount(self) -> str:
+        """The name of the discount by rank; none where the measure has no such parameter."""
+        return "none"
+
+    def gain_function(self) -> gains.Gain | None:
+        """What grades are worth, where the measure takes a gain."""
+        return None
+
+    def with_defaults(self, rel: float, gain: gains.Gain | None) -> Self:
+        """The measure with an evaluation's threshold and gain where it has none of its own."""
+        changes: dict[str, Any] = {}
+        if self.uses_rel() and rel != 1.0 and self.threshold() == 1.0:
+            changes["rel"] = rel
+        if gain is not None and self.gain_function() == gains.Gain():
+            changes["gain"] = gain
+        return dataclasses.replace(self, **changes) if changes else self
 
     def uses_rel(self) -> bool:
         """Whether the threshold `rel` can change the value."""
@@ -119,7 +157,7 @@ class Measure:
         return None
 
     def __matmul__(self, cutoff: float | str | None) -> Self:
-        """The same measure with this cut-off: ``nDCG @ 10``."""
+        """The same measure with this cut-off: ``nDCG(gain="exp2")@10``."""
         if self.at not in self.parameters():
             raise UsageError(f"{self.canonical} has no cut-off")
         changes: dict[str, Any] = {self.at: cutoff}
@@ -154,6 +192,9 @@ class Measure:
         cut = f"@{_plain(params.pop(self.at))}" if isinstance(at, (int, float)) else ""
         inside = ", ".join(_assignment(name, value) for name, value in params.items())
         return self.name() + (f"({inside})" if inside else "") + cut
+
+    def __repr__(self) -> str:
+        return str(self)
 
     @classmethod
     def name(cls) -> str:

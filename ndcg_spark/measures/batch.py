@@ -77,7 +77,8 @@ class Batch:
     hit_size: Ints | None = None
     hit_score: Array | None = None
     grade_gain: Array | None = None
-    _memo: dict[Hashable, Any] = dataclasses.field(default_factory=dict, repr=False)
+    # no argument: `replace` always starts with an empty one
+    _memo: dict[Hashable, Any] = dataclasses.field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(

@@ -239,7 +239,7 @@ class Rprec(AdditiveMeasure, names=("Rprec", "RPrec"), trec="Rprec"):
 class binG(CountingMeasure, names=("binG",), bounded=False):  # noqa: N801 - trec_eval's name
     """Number of the top k with a grade of at least `rel`.
 
-    Source: the seeds' definition (trec_eval's `binG` is something else, see the dialects).
+    Source: the plain count (trec_eval's `binG` is something else, see the dialects).
 
     >>> binG(cutoff=2, rel=2).score(Batch.of(hits=[[(1, 1), (2, 2), (3, 2)]], grades=[[(2, 2)]]))
     array([1.])

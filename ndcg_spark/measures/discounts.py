@@ -45,5 +45,5 @@ def discounts(name: str, ranks: Ints) -> Array:
 
 
 def diverges(name: str) -> bool:
-    """Whether one query's value does not converge under this discount (theory A4)."""
+    """Whether one query's value does not converge under this discount."""
     return name == "exp2" or (name.startswith("power:") and float(name[6:]) > 1)

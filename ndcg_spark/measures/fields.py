@@ -7,9 +7,12 @@ import functools
 import math
 import types
 import typing
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, TypeVar, cast
 
 from ndcg_spark.errors import UsageError, unknown
+
+T = TypeVar("T")
 
 
 def option(default: Any, text: str, *flags: str) -> Any:
@@ -29,6 +32,21 @@ def hints(cls: Any) -> dict[str, Any]:
 @functools.cache
 def _hints(cls: Any) -> dict[str, Any]:
     return typing.get_type_hints(cls)
+
+
+def from_keywords(kind: type[T], given: T | None, keywords: Mapping[str, Any]) -> T:
+    """The options object that was given, with these keywords in place of its own values.
+
+    Raises:
+        UsageError: for a keyword that is no option, with the nearest one.
+    """
+    allowed = [field.name for field in dataclasses.fields(cast(Any, kind))]
+    for name in keywords:
+        if name not in allowed:
+            raise unknown("option", name, allowed)
+    if given is not None and not isinstance(given, kind):
+        raise UsageError(f"{given!r} is not of type {kind.__name__}")
+    return kind(**keywords) if given is None else dataclasses.replace(cast(Any, given), **keywords)
 
 
 def check_fields(owner: Any) -> None:

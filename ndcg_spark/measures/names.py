@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import re
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
 from ndcg_spark.errors import DiscountWarning, UsageError, nearest, unknown
 from ndcg_spark.measures.base import SPELLINGS, FunctionMeasure, Measure, Spelling
 from ndcg_spark.measures.batch import Array, Batch
 from ndcg_spark.measures.discounts import diverges
-from ndcg_spark.measures.gains import Gain, gain, imported
+from ndcg_spark.measures.gains import gain, imported
 
-DIALECTS = ("seeds", "trec_eval")
+DIALECTS = ("ndcg_spark", "trec_eval")
 _OFFICIAL = [
     "runid",
     "num_q",
@@ -65,7 +64,13 @@ _NUMBER = re.compile(r"\d*\.?\d+")
 _PAIR = re.compile(r"-?[\d.]+\s*=\s*[\d.eE+-]+")
 
 
-MeasureLike = str | Measure | type[Measure] | Callable[[Batch], Array]
+class Named(Protocol):
+    """A measure of ir_measures: read by its text, as in ``AP(rel=2)@10``."""
+
+    NAME: str
+
+
+MeasureLike = str | Measure | type[Measure] | Callable[[Batch], Array] | Named
 
 
 def parse_measure(text: MeasureLike) -> Measure:
@@ -85,7 +90,7 @@ def parse_measure(text: MeasureLike) -> Measure:
 
 
 def parse_measures(
-    wanted: MeasureLike | Iterable[MeasureLike], dialect: str = "seeds"
+    wanted: MeasureLike | Iterable[MeasureLike], dialect: str = "ndcg_spark"
 ) -> list[Measure]:
     """The measures that names or objects stand for, in order, each once.
 
@@ -93,19 +98,21 @@ def parse_measures(
     and ``grade=gain`` continues a gain map. ``official`` and ``all_trec`` are trec_eval's sets.
     With dialect="trec_eval" the names of `trec_eval.py` mean what they mean in that program; one
     name does with ``trec_eval:NAME``. ``module:Name`` is a measure of the user's own module: a
-    class, or a function from a batch to an array.
+    class, or a function from a batch to an array. Objects of ir_measures are read by their text.
 
     >>> [str(m) for m in parse_measures("P.5,10,map")]
     ['P@5', 'P@10', 'AP']
     """
     if dialect not in DIALECTS:
         raise unknown("dialect", dialect, DIALECTS)
-    single = isinstance(wanted, (str, Measure, type)) or callable(wanted)
+    single = isinstance(wanted, (str, Measure, type)) or callable(wanted) or _of_ir_measures(wanted)
     items = [wanted] if single else list(wanted)  # type: ignore[arg-type]
     found: list[Measure] = []
     for item in items:
         if isinstance(item, str):
             found += _several(item, dialect)
+        elif _of_ir_measures(item):
+            found += _several(str(item), dialect)
         elif isinstance(item, Measure):
             found += _complete(item, ())
         elif isinstance(item, type) and issubclass(item, Measure):
@@ -125,8 +132,8 @@ def resolve(wanted: list[Measure], rel: float = 1.0, global_gains: object = None
     Warns once for each discount under which one query's value does not converge.
     """
     own = None if global_gains is None else gain(global_gains)
-    resolved = [_with_defaults(measure, rel, own) for measure in wanted]
-    for name in dict.fromkeys(getattr(measure, "dis", "none") for measure in resolved):
+    resolved = [measure.with_defaults(rel, own) for measure in wanted]
+    for name in dict.fromkeys(measure.discount() for measure in resolved):
         if diverges(name):
             warnings.warn(
                 f"under the discount {name} the value of one query does not converge as lists "
@@ -137,13 +144,8 @@ def resolve(wanted: list[Measure], rel: float = 1.0, global_gains: object = None
     return resolved
 
 
-def _with_defaults(measure: Measure, rel: float, own: Gain | None) -> Measure:
-    changes: dict[str, Any] = {}
-    if measure.uses_rel() and rel != 1.0 and getattr(measure, "rel", None) == 1.0:
-        changes["rel"] = rel
-    if own is not None and getattr(measure, "gain", None) == Gain():
-        changes["gain"] = own
-    return dataclasses.replace(measure, **changes) if changes else measure
+def _of_ir_measures(item: object) -> bool:
+    return any(base.__module__.split(".")[0] == "ir_measures" for base in type(item).__mro__)
 
 
 def _several(text: str, dialect: str) -> list[Measure]:
@@ -266,7 +268,7 @@ def _arguments(inside: str, text: str) -> dict[str, Any]:
 
 
 def _build(spelling: Spelling, params: dict[str, Any], text: str) -> Measure:
-    allowed = [*spelling.measure.parameters(), *getattr(spelling.measure, "aliases", ())]
+    allowed = [*spelling.measure.parameters(), *spelling.measure.aliases]
     for name in params:
         if name not in allowed:
             raise UsageError(
@@ -279,6 +281,6 @@ def _build(spelling: Spelling, params: dict[str, Any], text: str) -> Measure:
 def _complete(measure: Measure, cuts: tuple[float, ...]) -> list[Measure]:
     if cuts:
         return [measure @ cut for cut in cuts]
-    if measure.needs_cutoff and getattr(measure, measure.at) is None:
+    if measure.needs_cutoff and measure.set_parameters().get(measure.at) is None:
         raise UsageError(f"{measure.canonical} needs a cut-off, as in {measure.canonical}@10")
     return [measure]

@@ -19,6 +19,7 @@ from ndcg_spark.measures.gains import Gain
 TREC_CUTS = (5, 10, 15, 20, 30, 100, 200, 500, 1000)
 DCG_NAMES = {"log2": "linear", "exp-log2": "exp2"}  # ir_measures' name for the two gains
 
+GAIN_ALIASES = ("gains", "dcg")
 GainLike = str | Mapping[float, float] | Callable[[Array], Array] | Gain
 
 
@@ -40,7 +41,7 @@ class GainMeasure(AdditiveMeasure):
     cutoff: last rank that counts
     """
 
-    aliases: ClassVar[tuple[str, ...]] = ("gains", "dcg")
+    aliases: ClassVar[tuple[str, ...]] = GAIN_ALIASES
 
     gain: GainLike = dataclasses.field(default="linear", metadata={"convert": gains.gain})
     dis: str = dataclasses.field(default="log2", metadata={"convert": discounts.discount})
@@ -50,35 +51,24 @@ class GainMeasure(AdditiveMeasure):
     dcg: InitVar[str | None] = None
 
     def __post_init__(self, gains: Mapping[float, float] | None, dcg: str | None) -> None:
-        given = [gains, dcg, None if self.gain in ("linear", _LINEAR) else self.gain]
-        if sum(g is not None for g in given) > 1:
-            raise UsageError(f"{self.canonical} takes one of gain, gains and dcg, not several")
-        if dcg is not None and dcg not in DCG_NAMES:
-            raise unknown(f"{self.canonical} parameter dcg", str(dcg), DCG_NAMES)
-        for own in (gains, DCG_NAMES.get(str(dcg))):
-            if own is not None:
-                object.__setattr__(self, "gain", own)
+        object.__setattr__(self, "gain", one_gain(self.canonical, self.gain, gains, dcg))
         super().__post_init__()
 
-    @property
-    def gain_of(self) -> Gain:
+    def gain_function(self) -> Gain:
         return cast(Gain, self.gain)
 
+    def discount(self) -> str:
+        return self.dis
+
     def uses_rel(self) -> bool:
-        return self.gain_of.name == "binary" or self.cutoff == "R"
+        return self.gain_function().name == "binary" or self.cutoff == "R"
 
     def undefined(self, batch: Batch) -> Mask | None:
         """A list has no natural value where no judged document has a gain."""
-        ideal = self._ideal(batch)
-        none: Mask = np.bincount(ideal.row, minlength=len(batch)) == 0
-        return none
+        return without_ideal(batch, self.gain_function(), self.rel)
 
     def worth(self, batch: Batch) -> Array:
-        def make() -> Array:
-            return _overridden(self.gain_of(batch.hit_label, self.rel), batch.hit_gain)
-
-        values: Array = batch.memo(("gains", self.gain, self.rel), make)
-        return values
+        return hit_gains(batch, self.gain_function(), self.rel)
 
     def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
         inside = rank <= cutoffs.limits(self.cutoff, batch, self.rel)[row]
@@ -89,24 +79,9 @@ class GainMeasure(AdditiveMeasure):
     def normalized(self, batch: Batch, total: Array) -> Array:
         return total
 
-    def _ideal(self, batch: Batch) -> Ideal:
-        """The ideal is summed term by term, as a run is: the ideal order scores exactly 1."""
-
-        def make() -> Ideal:
-            worth = _overridden(self.gain_of(batch.grade_label, self.rel), batch.grade_gain)
-            order = np.lexsort((-worth, batch.grade_row))
-            order = order[worth[order] > 0]
-            row = np.repeat(batch.grade_row[order], batch.grade_count[order])
-            first = np.searchsorted(row, np.arange(len(batch)))
-            rank = np.arange(len(row)) - first[row] + 1
-            return Ideal(row, rank, np.repeat(worth[order], batch.grade_count[order]))
-
-        ideal: Ideal = batch.memo(("ideal", self.gain, self.rel), make)
-        return ideal
-
     def _idcg(self, batch: Batch) -> Array:
         def make() -> Array:
-            ideal = self._ideal(batch)
+            ideal = ideal_order(batch, self.gain_function(), self.rel)
             terms = ideal.gain * self.weight(batch, ideal.rank, ideal.row)
             return row_sums(ideal.row, terms, len(batch))
 
@@ -114,12 +89,53 @@ class GainMeasure(AdditiveMeasure):
         return sums
 
 
-_LINEAR = Gain()
+def one_gain(
+    name: str, gain: GainLike, gains: Mapping[float, float] | None, dcg: str | None
+) -> GainLike:
+    """The gain out of its three spellings, `gain`, and ir_measures' `gains` and `dcg`."""
+    given = [gains, dcg, None if gain in ("linear", Gain()) else gain]
+    if sum(g is not None for g in given) > 1:
+        raise UsageError(f"{name} takes one of gain, gains and dcg, not several")
+    if dcg is not None and dcg not in DCG_NAMES:
+        raise unknown(f"{name} parameter dcg", str(dcg), DCG_NAMES)
+    return DCG_NAMES[dcg] if dcg is not None else gain if gains is None else gains
+
+
+def hit_gains(batch: Batch, gain: Gain, rel: float) -> Array:
+    """(hits,) what every judged document of the lists is worth."""
+
+    def make() -> Array:
+        return _overridden(gain(batch.hit_label, rel), batch.hit_gain)
+
+    values: Array = batch.memo(("gains", gain, rel), make)
+    return values
+
+
+def ideal_order(batch: Batch, gain: Gain, rel: float) -> Ideal:
+    """The ideal is summed term by term, as a run is: the ideal order scores exactly 1."""
+
+    def make() -> Ideal:
+        worth = _overridden(gain(batch.grade_label, rel), batch.grade_gain)
+        order = np.lexsort((-worth, batch.grade_row))
+        order = order[worth[order] > 0]
+        row = np.repeat(batch.grade_row[order], batch.grade_count[order])
+        first = np.searchsorted(row, np.arange(len(batch)))
+        rank = np.arange(len(row)) - first[row] + 1
+        return Ideal(row, rank, np.repeat(worth[order], batch.grade_count[order]))
+
+    ideal: Ideal = batch.memo(("ideal", gain, rel), make)
+    return ideal
+
+
+def without_ideal(batch: Batch, gain: Gain, rel: float) -> Mask:
+    """(n,) the lists of whose query no judged document has a gain."""
+    none: Mask = np.bincount(ideal_order(batch, gain, rel).row, minlength=len(batch)) == 0
+    return none
 
 
 def uses_exp2(measures: Iterable[Measure]) -> bool:
     """Whether one of the measures takes 2 to the power of a grade."""
-    return any(isinstance(m, GainMeasure) and m.gain_of.name == "exp2" for m in measures)
+    return any(gain.name == "exp2" for m in measures if (gain := m.gain_function()))
 
 
 def _overridden(worth: Array, own: Array | None) -> Array:
@@ -219,7 +235,7 @@ class nDCG_cc(nDCG, names=("nDCG_cc",), bounded=False):  # noqa: N801
 class G(GainMeasure, names=("G",), bounded=False):
     """Undiscounted sum of the gains of the top k.
 
-    Source: the seeds' definition (trec_eval's `G` is something else, see the dialects).
+    Source: the plain sum of gains (trec_eval's `G` is something else, see the dialects).
 
     >>> G(cutoff=2).score(Batch.of(hits=[[(1, 2), (3, 5)]], grades=[[(2, 1), (5, 1)]]))
     array([2.])

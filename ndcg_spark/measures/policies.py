@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 from ndcg_spark.errors import UsageError
 from ndcg_spark.measures.fields import check_fields, option
@@ -82,3 +82,22 @@ class Policies:
     def over_orders(self) -> bool:
         """Whether tied documents stand for all their orders instead of one."""
         return self.ties in ("mean", "best", "worst")
+
+
+class PolicyKeywords(TypedDict, total=False):
+    """The options of `Policies` as keywords, for editors and type checkers (a test compares)."""
+
+    ties: Literal["docid_desc", "docid_asc", "mean", "best", "worst"]
+    order_by: Literal["score", "rank"]
+    score_order: Literal["descending", "ascending"]
+    queries: Literal["judged", "intersection", "run"]
+    no_relevant: Literal["zero", "skip", "one", "nan"]
+    judged_only: bool
+    negative: Literal["nonrelevant", "unjudged", "error"]
+    rel: float
+    depth: int | None
+    prune: bool
+    duplicate_docs: Literal["error", "max"]
+    duplicate_qrels: Literal["error", "max"]
+    nan_score: Literal["error", "last"]
+    on_no_overlap: Literal["error", "zero"]

@@ -33,7 +33,6 @@ def prepared(batch: Batch, policies: Policies) -> Batch:
             hit_first=first,
             hit_size=size,
             hit_rank=counts_before(every, batch.hit_offsets),
-            _memo={},
         )
     return batch
 
@@ -101,7 +100,6 @@ def _without_hits(batch: Batch, gone: Mask) -> Batch:
         hit_first=None if batch.hit_first is None else batch.hit_first[kept],
         hit_size=None if batch.hit_size is None else batch.hit_size[kept],
         hit_score=None if batch.hit_score is None else batch.hit_score[kept],
-        _memo={},
     )
 
 
@@ -113,5 +111,4 @@ def _without_grades(batch: Batch, gone: Mask) -> Batch:
         grade_label=batch.grade_label[kept],
         grade_count=batch.grade_count[kept],
         grade_gain=None if batch.grade_gain is None else batch.grade_gain[kept],
-        _memo={},
     )

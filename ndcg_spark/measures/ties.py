@@ -93,7 +93,6 @@ def ordered(batch: Batch, worth: Array, best: bool) -> Batch:
         hit_score=None if batch.hit_score is None else batch.hit_score[order],
         hit_first=None,
         hit_size=None,
-        _memo={},
     )
 
 

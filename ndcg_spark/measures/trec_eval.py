@@ -2,35 +2,70 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass
+from typing import ClassVar, cast
 
 import numpy as np
 
+from ndcg_spark.measures import gains
 from ndcg_spark.measures.additive import ratio
 from ndcg_spark.measures.base import Measure
-from ndcg_spark.measures.batch import Array, Batch, Ints, counts_before, row_sums, scan
+from ndcg_spark.measures.batch import Array, Batch, Ints, Mask, counts_before, row_sums, scan
 from ndcg_spark.measures.discounts import discounts
-from ndcg_spark.measures.ndcg import GainMeasure
+from ndcg_spark.measures.gains import Gain
+from ndcg_spark.measures.ndcg import (
+    GAIN_ALIASES,
+    GainLike,
+    Ideal,
+    hit_gains,
+    ideal_order,
+    one_gain,
+    without_ideal,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunningGain(GainMeasure):
-    """What the measures of this file share: running sums over a list and over its ideal."""
+class RunningGain(Measure):
+    """What the measures of this file share: running sums over a list and over its ideal.
 
-    @classmethod
-    def parameters(cls) -> dict[str, Any]:
-        """trec_eval gives these names neither a cut-off nor another discount."""
-        return {k: v for k, v in super().parameters().items() if k not in ("cutoff", "dis")}
+    trec_eval gives these names neither a cut-off nor another discount, and there is no closed form
+    over tied orders.
 
-    def worth(self, batch: Batch) -> None:  # type: ignore[override]
-        return None  # no closed form over tied orders
+    gain: linear, exp2 (2^g - 1), binary, a map of grade to gain, or a numpy function
+    rel: smallest relevant grade
+    """
 
-    def expected(self, batch: Batch) -> None:  # type: ignore[override]
-        return None
+    aliases: ClassVar[tuple[str, ...]] = GAIN_ALIASES
+
+    gain: GainLike = dataclasses.field(default="linear", metadata={"convert": gains.gain})
+    rel: float = 1.0
+    gains: InitVar[Mapping[float, float] | None] = None
+    dcg: InitVar[str | None] = None
+
+    def __post_init__(self, gains: Mapping[float, float] | None, dcg: str | None) -> None:
+        object.__setattr__(self, "gain", one_gain(self.canonical, self.gain, gains, dcg))
+        super().__post_init__()
+
+    def gain_function(self) -> Gain:
+        return cast(Gain, self.gain)
+
+    def uses_rel(self) -> bool:
+        return self.gain_function().name == "binary"
+
+    def undefined(self, batch: Batch) -> Mask | None:
+        return without_ideal(batch, self.gain_function(), self.rel)
 
     def _gains(self, batch: Batch) -> Array:
-        return GainMeasure.worth(self, batch)
+        return hit_gains(batch, self.gain_function(), self.rel)
+
+    def _ideal(self, batch: Batch) -> Ideal:
+        return ideal_order(batch, self.gain_function(), self.rel)
+
+    def _idcg(self, batch: Batch) -> Array:
+        terms = self._ideal_terms(batch)
+        return row_sums(self._ideal(batch).row, terms, len(batch))
 
     def _offsets(self, batch: Batch) -> Ints:
         """Where each list's entries of the ideal begin."""

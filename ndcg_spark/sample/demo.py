@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-from ndcg_spark.config import EvaluateJob
+from ndcg_spark.evaluation.api import EvaluateJob
 
 MEASURES = "nDCG,nDCG@10,nDCG(gain='exp2')@10,AP,RR,P@10,R@100,Judged@10"
 FILES = ("qrels.parquet", "runs.parquet")

@@ -1,0 +1,1 @@
+"""Ragged lists, sorting keys, hashes and whole-number sums: numpy and pyarrow, no Spark."""

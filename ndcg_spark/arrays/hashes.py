@@ -1,0 +1,47 @@
+"""64-bit hashes of ids, the same on every machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Words = npt.NDArray[np.unsignedinteger[Any]]
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_LOW_BYTES = np.array([(1 << (8 * n)) - 1 for n in range(9)], np.uint64)
+
+
+def hashed(ids: pa.Array) -> Words:
+    if not pa.types.is_integer(ids.type):
+        return _text_hashes(ids)
+    words: Words = ids.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64).view(np.uint64)
+    return mixed(np.zeros(len(words), np.uint64), words)
+
+
+def _text_hashes(texts: pa.Array) -> Words:
+    """A hash of each text's bytes, eight at a time."""
+    texts = texts.cast(pa.large_string())
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    size, start = np.diff(ends), ends[:-1] - (ends[0] if len(ends) else 0)
+    used = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]] if data and len(ends) else b""
+    padded = np.zeros(len(used) + 8, np.uint8)  # the last text's word may reach beyond the end
+    padded[: len(used)] = used
+    words = np.ndarray((len(used) + 1,), "<u8", padded.data, strides=(1,))
+    hashes: Words = size.astype(np.uint64)
+    done, longest, open_ = 0, int(size.max(initial=0)), np.arange(len(size))
+    while done < longest:
+        if done:
+            open_ = open_[size[open_] > done]
+        word = words[start[open_] + done] & _LOW_BYTES[np.minimum(size[open_] - done, 8)]
+        hashes[open_] = mixed(hashes[open_], word)
+        done += 8
+    return hashes
+
+
+def mixed(state: Words, word: Words) -> Words:
+    mixed = (state ^ word) * _ODD
+    mixed ^= mixed >> np.uint64(29)
+    return mixed

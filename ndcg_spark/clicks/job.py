@@ -1,0 +1,198 @@
+"""The nightly job: a day of impressions to patterns, state, summary and trend; re-run at will."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import tempfile
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ndcg_spark.clicks.impressions import Shape, impressions
+from ndcg_spark.clicks.options import MEASURES, ClicksJob
+from ndcg_spark.clicks.reading import once, opened_log, with_derived
+from ndcg_spark.clicks.states import (
+    click_patterns,
+    daily_state,
+    merged_patterns,
+    observed,
+    unit_state,
+)
+from ndcg_spark.clicks.summary import (
+    DAILY,
+    DIFFERENCES,
+    arm_differences,
+    click_summary,
+    unit_summary,
+)
+from ndcg_spark.clicks.trend import broken, summary_rows, trend
+from ndcg_spark.engine.running import now
+from ndcg_spark.engine.sessions import Engine
+from ndcg_spark.errors import InputError, UsageError
+from ndcg_spark.measures import Measure, parse_measures
+from ndcg_spark.stats.gates import parsed
+from ndcg_spark.tables.paths import redacted
+from ndcg_spark.tables.small import stage_rows
+from ndcg_spark.tables.write import Output
+from ndcg_spark.version import __version__
+
+
+@dataclasses.dataclass(frozen=True)
+class ClickDay:
+    """What the job found about the last of its days."""
+
+    engine: str
+    date: str
+    counts: dict[str, int]
+    daily: list[dict[str, Any]]
+    differences: list[dict[str, Any]]
+    trend: list[dict[str, Any]]
+    broken: list[str]
+    tables: dict[str, str]
+
+
+def click_days(job: ClicksJob) -> ClickDay:
+    """Evaluate the job's days one after another, each replacing its own partition.
+
+    Raises:
+        UsageError: for a wrong option, or a date in the future.
+        InputError: for input that is refused; the day's old partition stays.
+    """
+    measures = parse_measures(job.measure or list(MEASURES))
+    gates = parsed(job.fail_if, [str(measure) for measure in measures])
+    today = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=1)
+    if job.dates[-1] > str(today):
+        raise UsageError(f"--date {job.dates[-1]} lies in the future")
+    if gates and not job.out:
+        raise UsageError("--fail-if looks back at earlier days in --out DIR")
+    with opened_log(job) as (engine, log, shape):
+        if job.deduplicate:
+            log = once(log, shape)
+        found: ClickDay | None = None
+        for date in job.dates:
+            found = _day(job, engine, impressions(log, shape, [date]), shape, measures, date)
+        assert found is not None
+        rows = trend(job, engine) if job.out else []
+        return dataclasses.replace(found, trend=rows, broken=broken(rows, gates))
+
+
+def _day(
+    job: ClicksJob,
+    engine: Engine,
+    log: DataFrame,
+    shape: Shape,
+    measures: Sequence[Measure],
+    date: str,
+) -> ClickDay:
+    with contextlib.ExitStack() as stack:
+        if job.out:
+            output = Output(job.out, {"event_date": date}, [job.impressions or ""])
+            stack.enter_context(output.writing())
+        else:
+            scratch = stack.enter_context(tempfile.TemporaryDirectory())
+            output = Output(scratch, {"event_date": date})
+        log, shape = with_derived(job, log, shape)
+        whole, patterns = _patterns(job, engine, output, log, shape, date)
+        counts = _counts(patterns, job, date)
+        state = daily_state(patterns, measures, shape.gains, job.segments, job.clickless)
+        state = _staged(engine, output, "daily_state", date, state)
+        daily = summary_rows(click_summary(state, job.buckets, job.min_group))
+        differences = []
+        if job.baseline:
+            table = arm_differences(state, job.baseline, job.buckets, job.min_group)
+            differences = summary_rows(table)
+        for unit in job.units:
+            by_unit = unit_state(
+                whole, measures, shape.gains, f"{unit}_id", job.segments, job.clickless
+            )
+            daily += summary_rows(unit_summary(by_unit, unit))
+        daily = [{"date": date, **row} for row in daily]
+        tables = _publish(job, engine, output, date, counts, daily, differences) if job.out else {}
+        return ClickDay(engine.name, date, counts, daily, differences, [], [], tables)
+
+
+def _patterns(
+    job: ClicksJob, engine: Engine, output: Output, log: DataFrame, shape: Shape, date: str
+) -> tuple[DataFrame, DataFrame]:
+    """The day's patterns, staged: with the keys of --units, and without."""
+    extra = [f"{unit}_id" for unit in job.units]
+    made = click_patterns(observed(log, shape, extra), shape, extra)
+    name = "all_patterns" if extra else "click_patterns"
+    whole = _staged(engine, output, name, date, made)
+    if not extra:
+        return whole, whole
+    summed = merged_patterns(whole.drop(*extra))
+    return whole, _staged(engine, output, "click_patterns", date, summed)
+
+
+def _publish(
+    job: ClicksJob,
+    engine: Engine,
+    output: Output,
+    date: str,
+    counts: dict[str, int],
+    daily: list[dict[str, Any]],
+    differences: list[dict[str, Any]],
+) -> dict[str, str]:
+    small = {
+        "daily": (daily, f"date string, {DAILY}"),
+        "arm_differences": (differences, DIFFERENCES),
+    }
+    small = {name: (rows, schema) for name, (rows, schema) in small.items() if rows}
+    stage_rows(engine.spark, output, small)
+    wanted = ["click_patterns", "daily_state", *small]
+    manifest = {
+        "job": "clicks",
+        "version": __version__,
+        "engine": engine.name,
+        "event_date": date,
+        "run_ts": now(),
+        "input": redacted(job.impressions or ""),
+        "measures": list(dict.fromkeys(row["measure"] for row in daily)),
+        "gains": job.gains.values,
+        "events": job.gains.events,
+        "dwell": job.gains.dwell,
+        "segments": job.segments,
+        "buckets": job.buckets,
+        "clickless": job.clickless,
+        "counts": counts,
+    }
+    output.write_json("click_manifest", "_manifest.json", manifest)
+    output.publish([*wanted, "click_manifest"])
+    return {name: output.published(name) for name in [*wanted, "click_manifest"]}
+
+
+def _staged(engine: Engine, output: Output, name: str, date: str, table: DataFrame) -> DataFrame:
+    """The table, written beside its place; the day stands in its directory's name only."""
+    rest = table.drop("event_date")
+    rest.write.mode("error").parquet(output.staged(name))
+    written = engine.spark.read.schema(rest.schema).parquet(output.staged(name))
+    return written.withColumn("event_date", F.lit(date))
+
+
+def _counts(patterns: DataFrame, job: ClicksJob, date: str) -> dict[str, int]:
+    """Impressions by what became of them; an empty day is refused.
+
+    Raises:
+        InputError: E103 for a day without an impression that can be evaluated.
+    """
+    rows = (
+        patterns.groupBy("problem", "is_bot")
+        .agg(F.sum("n").alias("n"), F.sum("n_not_shown").alias("n_not_shown"))
+        .collect()
+    )
+    counts = {"impressions": 0, "bots": 0, "clicks_not_shown": 0}
+    counts |= dict.fromkeys(("bad_lengths", "bad_values", "bad_positions", "empty"), 0)
+    for row in rows:
+        counts["clicks_not_shown"] += int(row["n_not_shown"])
+        counts[row["problem"] or ("bots" if row["is_bot"] else "impressions")] += int(row["n"])
+    if not counts["impressions"]:
+        found = ", ".join(f"{name} {n}" for name, n in counts.items() if n) or "no row"
+        raise InputError(
+            "E103", f"no impression of {date} can be evaluated in {job.impressions}: {found}"
+        )
+    return counts

@@ -1,0 +1,187 @@
+"""What the jobs on click logs can be told."""
+
+from __future__ import annotations
+
+import datetime
+import zoneinfo
+from dataclasses import dataclass
+from typing import Literal
+
+from ndcg_spark.clicks.patterns_kernel import Gains
+from ndcg_spark.engine.options import Job, pairs
+from ndcg_spark.errors import UsageError, unknown
+from ndcg_spark.measures.fields import option
+
+MEASURES = ("nDCG@10", "RR", "AP", "P@1", "binG@10")
+PAPER = ((100.0, 1.0), (1001.0, 2.0))  # Wang et al. 2013: more than 1000 clicks, 100 to 1000, fewer
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogJob(Job):
+    """What every job on a click log can be told."""
+
+    impressions: str | None = option(None, "the log: a Parquet path or table:NAME")
+    date: str | None = option(None, "the day to evaluate, 2026-11-29")
+    days: int = option(1, "how many days, the last being --date", "--lookback")
+    start: str | None = option(None, "first day, with --to instead of --date", "--from")
+    to: str | None = option(None, "last day")
+    events: list[str] = option([], "event columns and their gains, clicks=1 (default), booking=5")
+    label: str | None = option(
+        None, "column of grades, 0 to 31 (clicks), or for click-labels and click-bias of clicks"
+    )
+    dwell: list[str] = option([], "seconds and gain of a click, 10=0.5,30=1; shorter ones are 0")
+    arm: str | None = option(None, "column of the arm, for --columns impressions.arm=COLUMN")
+    user: str | None = option(None, "column of the user, for --columns impressions.user_id=COLUMN")
+    columns: list[str] = option([], "column names, impressions.arm=variant; also rank, doc_id, …")
+    timezone: str = option("UTC", "whose midnight separates the days of event_ts")
+    buckets: int = option(1000, "buckets of users: the same in all tables that are to be added")
+    glob: bool = option(False, "expand glob characters in the input paths")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        ranged = bool(self.start and self.to)
+        if not self.impressions or ranged == bool(self.date) or bool(self.start) != bool(self.to):
+            raise UsageError("give --impressions SRC and --date YYYY-MM-DD (or --from and --to)")
+        if self.label and self.events:
+            raise UsageError("--label names the one column that counts; it takes no --events")
+        if self.label and self.dwell:
+            raise UsageError("--label has the grades; --dwell grades clicks")
+        if self.days < 1 or self.buckets < 1:
+            raise UsageError("--days and --buckets must be at least 1")
+        try:
+            zoneinfo.ZoneInfo(self.timezone)
+            self.dates  # noqa: B018 - refuses a date that is none
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError) as problem:
+            raise UsageError(f"bad --timezone or --date: {problem}") from None
+
+    @property
+    def grades(self) -> bool:
+        """Whether the job can use grades; what it knows else are clicks."""
+        return False
+
+    @property
+    def dates(self) -> list[str]:
+        """The days, ascending, as text."""
+        last = datetime.date.fromisoformat(self.date or self.to or "")
+        days = self.days
+        if self.start:
+            days = (last - datetime.date.fromisoformat(self.start)).days + 1
+            if days < 1:
+                raise UsageError(f"--from {self.start} is later than --to {self.to}")
+        return [str(last - datetime.timedelta(days=n)) for n in reversed(range(days))]
+
+    @property
+    def gains(self) -> Gains:
+        given = [f"{self.label}=1"] if self.label else self.events
+        events = [(name, _float("events", g)) for name, g in pairs("events", given).items()]
+        dwell = [
+            (_float("dwell", seconds), _float("dwell", gain))
+            for seconds, gain in pairs("dwell", self.dwell).items()
+        ]
+        graded = self.label is not None and self.grades
+        return Gains(tuple(events) or (("clicks", 1.0),), tuple(sorted(dwell)), graded)
+
+    @property
+    def column_names(self) -> dict[str, str]:
+        short = {"arm": self.arm, "user_id": self.user}
+        return {name: column for name, column in short.items() if column} | {
+            name.removeprefix("impressions."): column
+            for name, column in pairs("columns", self.columns).items()
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClicksJob(LogJob):
+    """A day of impressions to mergeable state: what `clicks` can be told."""
+
+    measure: list[str] = option(
+        [], "measures of the displayed list (default nDCG@10, RR, AP, P@1, binG@10)", "-m"
+    )
+    segments: list[str] = option(
+        [], "columns and combinations, country, country|device; frequency: head, torso, tail"
+    )
+    baseline: str | None = option(None, "the arm that the others are compared with")
+    clickless: Literal["undefined", "zero"] = option(
+        "undefined", "an impression without a click: undefined and counted, or 0"
+    )
+    bot_impressions: int | None = option(None, "a user with more impressions in a day is a bot")
+    bot_clicks: int | None = option(
+        None, "a user with more clicked impressions in a day, and these on 90 percent, is a bot"
+    )
+    units: list[str] = option([], "means per query or user too: query, user")
+    deduplicate: bool = option(False, "the log repeats impressions: count each id once (a shuffle)")
+    min_group: int = option(100, "groups with fewer impressions are counted only")
+    window: int = option(7, "days before the date that the trend and --fail-if look back")
+    fail_if: list[str] = option([], "exit 4 if so, as in 'nDCG@10 drop > 0.01'; repeatable")
+
+    @property
+    def grades(self) -> bool:
+        return True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for unit in self.units:
+            if unit not in ("query", "user"):
+                raise unknown("unit", unit, ("query", "user"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClickLabelsJob(LogJob):
+    """Judgements from clicks: what `click-labels` can be told."""
+
+    method: Literal["counts", "ctr", "coec", "dwell"] = option("counts", "how clicks become labels")
+    thresholds: list[str] = option([], "clicks=grade (default 100=1, 1001=2)")
+    per_days: bool = option(False, "thresholds are clicks a day")
+    prior: str = option("5,95", "Beta prior of click rates for ctr: a,b")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.beta  # noqa: B018 - refuses a prior that is none
+        self.grades_of_clicks  # noqa: B018 - refuses thresholds that are no numbers
+
+    @property
+    def beta(self) -> tuple[float, float]:
+        """The prior's two parameters."""
+        try:
+            a, b = map(float, self.prior.split(","))
+        except ValueError:
+            a = b = 0.0
+        if not min(a, b) > 0:
+            raise UsageError(f"bad --prior {self.prior!r}; write a,b with both above 0")
+        return a, b
+
+    @property
+    def grades_of_clicks(self) -> list[tuple[float, float]]:
+        """(clicks, grade), ascending."""
+        try:
+            found = pairs("thresholds", self.thresholds).items()
+            return sorted((float(n), float(g)) for n, g in found) or list(PAPER)
+        except ValueError as problem:
+            if isinstance(problem, UsageError):
+                raise
+            raise UsageError(
+                f"--thresholds takes numbers, as in 100=1, not {self.thresholds}"
+            ) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClickBiasJob(LogJob):
+    """Propensities and estimates that they correct: what `click-bias` can be told."""
+
+    method: Literal["adjacent_chain", "pivot", "randomized", "naive", "power_law", "em"] = option(
+        "adjacent_chain", "how propensities are estimated"
+    )
+    eta: float = option(1.0, "exponent of the power law")
+    depth: int = option(10, "ranks that get a propensity")
+    iterations: int = option(50, "iterations of em")
+    candidate: str | None = option(None, "a run that is judged by the log's clicks: path or table")
+    utility: Literal["dcg", "rr", "recall"] = option("dcg", "what a click is worth at its rank")
+    cutoff: int | None = option(None, "deepest rank that counts")
+    clip: float = option(0.0, "propensities below this count as this")
+
+
+def _float(what: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--{what}: {text!r} is no number") from None

@@ -1,0 +1,64 @@
+"""What the jobs on click logs print."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TextIO
+
+from ndcg_spark.clicks.bias_job import BiasFound
+from ndcg_spark.clicks.job import ClickDay
+from ndcg_spark.engine.text import interval, number, print_rows, text_table
+
+
+def print_clicks(found: ClickDay, how: str, out: TextIO) -> None:
+    """Print a day of clicks: means with intervals by segment and arm, differences, the trend."""
+    if how == "json":
+        text = {"command": "clicks", **dataclasses.asdict(found)}
+        print(json.dumps(text, indent=1), file=out)
+        return
+    rows = [["measure", "segment", "arm", "mean", "95% interval", "coverage", "impressions"]]
+    for row in (row for row in found.daily if row["unit"] == "impression"):
+        shown = "-" if row["suppressed"] else interval(row["ci_low"], row["ci_high"])
+        rows.append(
+            [
+                row["measure"],
+                row["segment"],
+                row["arm"],
+                number(row["mean"], False),
+                shown,
+                number(row["coverage"], False),
+                str(row["n_units"]),
+            ]
+        )
+    print(f"{found.date}\n{text_table(rows)}", file=out)
+    print_rows(found.differences, ("measure", "segment", "candidate", "delta", "p_value"), out)
+    means = [row for row in found.daily if row["unit"] != "impression"]
+    columns = ("unit", "measure", "segment", "arm", "mean", "weighted", "sqrt_weighted")
+    print_rows(means, columns, out)
+    trend = [row for row in found.trend if row["segment"] == "all"]
+    print_rows(trend, ("measure", "arm", "days", "before", "now", "change"), out)
+    print("\n" + ", ".join(f"{name} {n}" for name, n in found.counts.items()), file=out)
+    for table, path in found.tables.items():
+        print(f"{table}: {path}", file=out)
+
+
+def print_bias(found: BiasFound, how: str, out: TextIO) -> None:
+    """Print propensities, estimates with diagnostics, and the sweep."""
+    if how == "json":
+        print(
+            json.dumps({"command": "click-bias", **dataclasses.asdict(found)}, indent=1), file=out
+        )
+        return
+    ranks = found.propensities
+    print(
+        text_table([["rank", "propensity"], *[[str(r), f"{p:.4f}"] for r, p in ranks.items()]]),
+        file=out,
+    )
+    columns = ("name", "run", "ips", "se", "snips_click", "ess_share", "n_clipped", "n_unsupported")
+    print_rows(found.estimates, columns, out)
+    print_rows(found.sweep, ("name", "delta", "se"), out)
+    for eta in found.sign_flips:
+        print(f"the sign flips at eta {eta:.2f}", file=out)
+    for table, path in found.tables.items():
+        print(f"{table}: {path}", file=out)

@@ -1,1 +1,0 @@
-"""Statistics between systems: sums on Spark, tests on small tables."""

@@ -1,0 +1,1 @@
+"""Did it get better? Systems, or arms of an experiment, compared."""

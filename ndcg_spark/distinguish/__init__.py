@@ -1,0 +1,1 @@
+"""Which discount and cut-off tells rankers apart: growing samples of every query."""

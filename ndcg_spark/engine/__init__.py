@@ -1,0 +1,1 @@
+"""Sessions, the options that every job has, running a job, and the text that it prints."""

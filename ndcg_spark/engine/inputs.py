@@ -1,0 +1,100 @@
+"""Tables of Python users: DataFrames, paths, and whatever has an Arrow stream."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import tempfile
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from ndcg_spark.engine.sessions import active_session, sees_local_files, session
+from ndcg_spark.errors import UsageError
+from ndcg_spark.tables.read import read_run, read_table
+
+IN_MESSAGE = 2**20  # bytes that are sent to the engine; more goes through a file where it sees ours
+
+
+class ArrowStream(Protocol):
+    """What pandas, Polars, pyarrow and DuckDB have in common (the Arrow PyCapsule interface)."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+
+Table = DataFrame | str | os.PathLike[str] | ArrowStream
+
+
+def session_of(*tables: Table | None) -> SparkSession:
+    """The session of the first DataFrame among these; else the active one, else a new one."""
+    for table in tables:
+        if _is_dataframe(table):
+            own: SparkSession = table.sparkSession  # type: ignore[union-attr]
+            return own
+    return active_session() or session()
+
+
+def table_of(role: str, table: Table, spark: SparkSession) -> DataFrame:
+    """The table as a DataFrame of this session; `role` names it in errors.
+
+    Raises:
+        UsageError: for what is no table.
+        InputError: for a path that cannot be read.
+    """
+    if _is_dataframe(table):
+        found: Any = table
+        return found  # type: ignore[no-any-return]
+    if isinstance(table, (str, os.PathLike)):
+        source, local = os.fspath(table), sees_local_files(spark)
+        if role == "runs":
+            return read_run(spark, source, local=local)
+        return read_table(spark, role, source, local=local)
+    if isinstance(table, pa.RecordBatchReader) or hasattr(table, "__arrow_c_stream__"):
+        return _from_arrow(pa.RecordBatchReader.from_stream(table).read_all(), spark)
+    raise UsageError(
+        f"{role}: {type(table).__name__} is no table; give a DataFrame of Spark, a path, or "
+        "something with an Arrow stream (a DataFrame of pandas or Polars, a table of pyarrow, a "
+        "relation of DuckDB)"
+    )
+
+
+def _is_dataframe(table: object) -> bool:
+    # Spark 3.5's Connect DataFrame does not derive from the classic one
+    return isinstance(table, DataFrame) or type(table).__module__.startswith("pyspark.sql.")
+
+
+def _from_arrow(table: pa.Table, spark: SparkSession) -> DataFrame:
+    plain = table.cast(pa.schema([_plain(field) for field in table.schema]))
+    if sees_local_files(spark) and (plain.nbytes > IN_MESSAGE or spark.version.startswith("3.")):
+        place = tempfile.mkdtemp(prefix="ndcg_spark_table_")
+        atexit.register(shutil.rmtree, place, ignore_errors=True)
+        pq.write_table(plain, f"{place}/table.parquet", row_group_size=2**18)
+        return spark.read.parquet(place)
+    if spark.version.startswith("3."):  # createDataFrame knows no Arrow there
+        return spark.createDataFrame(plain.to_pandas())
+    return spark.createDataFrame(plain)
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    """The field in a type that every engine has: no views, dictionaries or unsigned numbers."""
+    return field.with_type(_plain_type(field.type))
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    is_type = pa.types
+    if is_type.is_dictionary(kind):
+        return _plain_type(kind.value_type)
+    if is_type.is_large_string(kind) or is_type.is_string_view(kind):
+        return pa.string()
+    if is_type.is_unsigned_integer(kind):
+        return pa.int64()
+    if is_type.is_float16(kind):
+        return pa.float32()
+    if is_type.is_list(kind) or is_type.is_large_list(kind) or is_type.is_list_view(kind):
+        return pa.list_(_plain_type(kind.value_type))
+    if is_type.is_struct(kind):
+        return pa.struct([_plain(kind.field(place)) for place in range(kind.num_fields)])
+    return kind

@@ -1,0 +1,69 @@
+"""A job's session: opened, and stopped whatever happens; engines' errors made clear."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+
+from pyspark.sql import DataFrame
+
+from ndcg_spark.engine import sessions
+from ndcg_spark.engine.options import Job
+from ndcg_spark.engine.sessions import Engine, memory
+from ndcg_spark.engine.shuffle import SORT
+from ndcg_spark.errors import InputError
+from ndcg_spark.tables.paths import parquet_rows
+from ndcg_spark.tables.read import translate
+
+
+@contextlib.contextmanager
+def opened(job: Job, role: str = "input") -> Iterator[Engine]:
+    """The session that the job asks for; `role` names what it reads in errors."""
+    engine = sessions.open_engine(job.engine, job.master, job.remote, job.settings)
+    try:
+        yield engine
+    except Exception as problem:
+        raise translate(problem, role) from problem.__cause__
+    finally:
+        engine.stop()
+
+
+def materialized(
+    stack: contextlib.ExitStack, engine: Engine, place: str | None, table: DataFrame
+) -> DataFrame:
+    """The table, computed once: written to a place, or kept for the length of the stack."""
+    if place is None and engine.embedded:  # no cache, but it runs where our temporary files are
+        place = stack.enter_context(tempfile.TemporaryDirectory()) + "/table"
+    if place is None:
+        kept = table.persist()  # what is asked of it first computes it
+        stack.callback(kept.unpersist)
+        return kept
+    table.write.mode("error").parquet(place)
+    # an engine that writes no file for no row leaves no schema to infer
+    return engine.spark.read.schema(table.schema).parquet(place)
+
+
+def unsorted_if_it_fits(engine: Engine, sources: Sequence[str], row_bytes: int) -> None:
+    """Have the embedded engine gather all rows at once where they fit: a third of its CPU is the
+    sort.
+    """
+    if engine.embedded:
+        rows = [parquet_rows(source) for source in sources]
+        fits = None not in rows and sum(filter(None, rows)) * row_bytes < memory() // 4
+        engine.spark.conf.set(SORT, str(not fits).lower())
+
+
+def refused(problem: Exception) -> Exception:
+    """The InputError that a worker raised, out of the engine's error around it."""
+    if isinstance(problem, InputError):
+        return problem
+    found = re.search(r"InputError: (E\d+): (.*)", str(problem))
+    return InputError(found[1], found[2].strip()) if found else problem
+
+
+def now() -> str:
+    """The time for a manifest."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

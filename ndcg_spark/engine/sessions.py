@@ -1,0 +1,213 @@
+"""Which engine runs the plan: the embedded one, local Spark, a cluster, or Spark Connect."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import ctypes
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ndcg_spark.errors import UsageError
+
+# what ndcg_spark relies on, wherever it runs; --conf wins
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    # queries are gathered one after another from sorted rows, not all at once in a hash table
+    "spark.sql.execution.useObjectHashAggregateExec": "false",
+}
+# where a row is a query with all its documents (Connect, bucketed tables): bound an Arrow batch by
+# bytes; not where rows stream, since the check costs a fifth of a job's CPU there
+GATHERED = {"spark.sql.execution.arrow.maxBytesPerBatch": str(32 * 2**20)}
+# what it prefers where no cluster's spark-defaults.conf decides
+LOCAL = {
+    # most local jobs are short: compile hot code only once it really is hot, and collect garbage
+    # without helper threads (a quarter of the CPU of 2 million rows; long jobs lose nothing)
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:Tier4InvocationThreshold=40000 "
+    "-XX:Tier4MinInvocationThreshold=5000 -XX:Tier4CompileThreshold=80000 "
+    "-XX:Tier4BackEdgeThreshold=300000",
+    "spark.sql.parquet.compression.codec": "zstd",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+}
+
+
+PARTS_A_CORE = 16  # partitions of the embedded engine: small ones sort faster, and in the cache
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A session and what it is: its name for the reader, and whether it sees our file system."""
+
+    spark: SparkSession
+    name: str
+    embedded: bool
+    local_files: bool
+    server: Any = None
+
+    def stop(self) -> None:
+        """End the session, and the server that was started for it."""
+        self.spark.stop()
+        if self.server is not None:
+            self.server.stop()
+
+
+def active_session() -> SparkSession | None:
+    """The session that is already open in this process, classic or Connect."""
+    found = SparkSession.getActiveSession()
+    if found is None and "pyspark.sql.connect.session" in sys.modules:
+        with contextlib.suppress(Exception):  # no Connect client, or its session is closed
+            connect = importlib.import_module("pyspark.sql.connect.session")
+            found = connect.SparkSession.getActiveSession()
+    return found
+
+
+def session() -> SparkSession:
+    """The active session; else one of the embedded engine (of local Spark where that is not
+    installed), opened now and stopped when Python ends.
+    """
+    found = active_session()
+    if found is None:
+        opened = open_engine()
+        atexit.register(opened.stop)
+        found = opened.spark
+    return found
+
+
+def sees_local_files(spark: SparkSession) -> bool:
+    """Whether the session's engine reads the files of this machine."""
+    if "connect" in type(spark).__module__:
+        host = str(getattr(getattr(spark, "client", None), "host", ""))
+        return host in ("127.0.0.1", "localhost")
+    return str(spark.conf.get("spark.master", "local")).startswith("local")
+
+
+def memory() -> int:
+    """Bytes of memory that this machine, or the container around us, has."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        with open("/sys/fs/cgroup/memory.max") as limit:
+            return min(total, int(limit.read()))
+    except (OSError, ValueError):  # no container, or one without a limit
+        return total
+
+
+def has_sail() -> bool:
+    """Whether the embedded engine's extra is installed."""
+    return importlib.util.find_spec("pysail") is not None
+
+
+def open_engine(
+    engine: str = "auto",
+    master: str | None = None,
+    remote: str | None = None,
+    conf: Mapping[str, str] | None = None,
+) -> Engine:
+    """The session that the flags ask for.
+
+    auto: inside spark-submit, or with a master or remote, that Spark; else the embedded engine
+    if it is installed; else local Spark.
+
+    Raises:
+        UsageError: where the flags contradict each other or the engine is not installed.
+    """
+    if master and remote:
+        raise UsageError("--master and --remote exclude each other")
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if engine == "sail" and (master or remote):
+        raise UsageError("--engine sail takes neither --master nor --remote")
+    if engine == "sail" or (
+        engine == "auto" and not (submitted or master or remote) and has_sail()
+    ):
+        return _embedded(conf or {})
+    return _spark(master, remote, submitted, conf or {})
+
+
+def _embedded(conf: Mapping[str, str]) -> Engine:
+    if not has_sail():
+        raise UsageError("the embedded engine is not installed: pip install 'ndcg-spark[sail]'")
+    os.environ.setdefault("RUST_LOG", "error")  # its log goes to stderr, past Python's logging
+    # with statistics it reads a column whose numbers are all alike as that constant, even where
+    # the file holds NaN (0.7.2): a NaN score would turn into a number
+    os.environ["SAIL_EXECUTION__COLLECT_STATISTICS"] = "false"
+    _keep_freed_memory()
+    _one_thread_a_product()
+    # sorts spill to disk beyond this, instead of growing with the input
+    os.environ.setdefault("SAIL_RUNTIME__MEMORY_POOL__TYPE", "fair")
+    os.environ.setdefault("SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE", str(memory() // 2))
+    from pysail.spark import SparkConnectServer
+
+    server = SparkConnectServer(ip="127.0.0.1", port=0)
+    server.start(background=True)
+    _, port = server.listening_address
+    spark = SparkSession.builder.remote(f"sc://127.0.0.1:{port}").getOrCreate()
+    _configure(
+        spark,
+        {
+            "spark.sql.shuffle.partitions": str(PARTS_A_CORE * (os.cpu_count() or 2)),
+            **SETTINGS,
+            **conf,
+        },
+    )
+    return Engine(spark, "sail (embedded)", True, True, server)
+
+
+def _keep_freed_memory() -> None:
+    """Have glibc keep freed arrays for the next: page faults are an eighth of a job's CPU else."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(-3, 32 * 2**20)  # M_MMAP_THRESHOLD, its largest value
+        mallopt(-1, 512 * 2**20)  # M_TRIM_THRESHOLD
+
+
+def _one_thread_a_product() -> None:
+    """Have every task compute its matrix products itself, as Spark has its Python workers do: the
+    tasks fill the cores already, and waiting threads took half of a bootstrap's CPU.
+    """
+    if importlib.util.find_spec("threadpoolctl") is not None:
+        importlib.import_module("threadpoolctl").threadpool_limits(1, user_api="blas")
+
+
+def _spark(
+    master: str | None, remote: str | None, submitted: bool, conf: Mapping[str, str]
+) -> Engine:
+    builder: Any = SparkSession.builder.appName("ndcg_spark")
+    if remote:
+        spark = builder.remote(remote).getOrCreate()
+        _configure(spark, {**SETTINGS, **GATHERED, **conf})
+        return Engine(spark, "spark connect", False, "local" in remote.split("?")[0])
+    if not submitted:
+        # workers must be this interpreter, or they lack what is installed for it
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        builder = builder.master(master or "local[*]")
+    elif master:
+        builder = builder.master(master)
+    on_one_machine = not submitted and (master or "local").startswith("local")
+    settings = {**SETTINGS, **(LOCAL if on_one_machine else {})}
+    if on_one_machine:
+        settings["spark.sql.shuffle.partitions"] = str(2 * (os.cpu_count() or 2))
+    for key, value in {**settings, **conf}.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    where = spark.conf.get("spark.master", master or "local[*]")
+    return Engine(spark, f"spark {spark.version} ({where})", False, True)
+
+
+def _configure(spark: SparkSession, settings: Mapping[str, str]) -> None:
+    for key, value in settings.items():
+        try:
+            spark.conf.set(key, value)
+        except Exception as problem:  # a static setting of a remote server
+            if "CANNOT_MODIFY" not in str(problem):
+                raise

@@ -1,0 +1,1 @@
+"""Runs against qrels: the plan, its kernel, summaries and the job."""

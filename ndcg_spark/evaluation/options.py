@@ -1,0 +1,88 @@
+"""What the jobs on runs and qrels can be told."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Literal
+
+from ndcg_spark.engine.options import Job, pairs
+from ndcg_spark.errors import UsageError, nearest
+from ndcg_spark.measures.fields import option
+from ndcg_spark.measures.policies import Policies
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoringJob(Policies, Job):
+    """What every job that scores runs against qrels can be told, every policy included."""
+
+    qrels: str | None = option(None, "judgements: a Parquet path or table:NAME")
+    runs: list[str] = option([], "a run: a Parquet path or table:NAME; repeatable")
+    measure: list[str] = option(
+        [], "measures, as in P.5,10,map; repeatable (default nDCG@10, AP, RR)", "-m"
+    )
+    global_gains: str | None = option(None, "gains for all gain measures, 1=1.0,2=3.0")
+    dialect: Literal["ndcg_spark", "trec_eval"] = option(
+        "ndcg_spark", "trec_eval: ndcg_rel, Rndcg, G, binG and ndcg_p as that program computes them"
+    )
+    columns: list[str] = option([], "column names, qrels.query_id=qid,runs.score=s")
+    glob: bool = option(False, "expand glob characters in the input paths")
+
+    def __post_init__(self) -> None:
+        Job.__post_init__(self)
+        self.policies  # noqa: B018 - refuses contradictory policies now, before any session
+
+    @property
+    def column_names(self) -> dict[str, dict[str, str]]:
+        """``{"qrels": {"query_id": "qid"}, "runs": {…}}``."""
+        found: dict[str, dict[str, str]] = {"qrels": {}, "runs": {}, "weights": {}}
+        for key, name in pairs("columns", self.columns).items():
+            role, dot, column = key.partition(".")
+            if not dot or role not in found:
+                raise UsageError(
+                    f"bad --columns {key}={name}{nearest(role, found)}; write "
+                    "qrels.query_id=NAME or runs.score=NAME"
+                )
+            found[role][column] = name
+        return found
+
+    @property
+    def policies(self) -> Policies:
+        return Policies(**{f.name: getattr(self, f.name) for f in dataclasses.fields(Policies)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateJob(ScoringJob):
+    """Evaluate runs against qrels: what `evaluate` can be told."""
+
+    per_query: bool = option(False, "print every query's values too", "-q")
+    weights: str | None = option(None, "query_id, weight: weighted means beside the plain ones")
+    bucketed: bool = option(False, "the tables come from `prepare`: shuffle nothing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportTrecJob(Job):
+    """TREC text files to Parquet: what `import-trec` can be told."""
+
+    qrels: str | None = option(None, "TREC qrels file, plain or gzip")
+    runs: list[str] = option([], "TREC run file, plain or gzip; repeatable")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrepareJob(Job):
+    """Runs and qrels as bucketed tables: what `prepare` can be told."""
+
+    qrels: str | None = option(None, "judgements: a Parquet path or table:NAME")
+    runs: list[str] = option([], "a run: a Parquet path or table:NAME; repeatable")
+    name: str | None = option(None, "the tables NAME_runs and NAME_qrels are written")
+    buckets: int = option(64, "buckets a table: one task each, a few times the cluster's cores")
+    order_by: Literal["score", "rank"] = option("score", "which column the runs are ranked by")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.buckets < 1:
+            raise UsageError(f"--buckets must be at least 1, not {self.buckets}")
+
+    @property
+    def policies(self) -> Policies:
+        return Policies(order_by=self.order_by)

@@ -1,1 +1,0 @@
-"""Arrow batches of lists to numbers: numpy and pyarrow, no Spark."""

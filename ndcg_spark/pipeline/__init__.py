@@ -1,1 +1,0 @@
-"""The jobs: read, plan, check, write. Beside tables/ the only Spark actions."""

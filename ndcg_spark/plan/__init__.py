@@ -1,1 +1,0 @@
-"""How Spark computes: DataFrame in, DataFrame out, no action."""

@@ -1,0 +1,1 @@
+"""Distributions, corrections, sample sizes, agreement and gates: numpy, scipy where installed."""

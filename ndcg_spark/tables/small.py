@@ -1,0 +1,42 @@
+"""Tables that are small enough to be made from the driver's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ndcg_spark.tables.write import Output
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def table_of_rows(spark: SparkSession, rows: Rows, schema: str) -> DataFrame:
+    """Rows as a DataFrame: their values in the order of the schema, ``run_id string, n bigint``."""
+    return spark.createDataFrame([tuple(row.values()) for row in rows], schema)
+
+
+def stage_rows(spark: SparkSession, output: Output, tables: Mapping[str, tuple[Rows, str]]) -> None:
+    """Stage tables, each given as rows and schema, one file each."""
+    for name, (rows, schema) in tables.items():
+        table = table_of_rows(spark, rows, schema)
+        table.coalesce(1).write.mode("error").parquet(output.staged(name))
+
+
+def publish_rows(
+    spark: SparkSession,
+    output: Output,
+    tables: Mapping[str, tuple[Rows, str]],
+    manifest: Mapping[str, Any],
+    staged: Sequence[str] = (),
+) -> dict[str, str]:
+    """Stage and publish tables, each given as rows and schema, the manifest last; their places.
+
+    staged: other tables of the same run, which are staged already
+    """
+    stage_rows(spark, output, tables)
+    output.write_json("manifest", "_manifest.json", manifest)
+    names = [*staged, *tables, "manifest"]
+    output.publish(names)
+    return {name: output.published(name) for name in names}

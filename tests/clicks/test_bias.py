@@ -1,0 +1,194 @@
+"""Judgements, propensities and estimates from clicks, on the worked numbers and a simulated log."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import ndcg_spark as nd
+from ndcg_spark.clicks import estimates
+from ndcg_spark.clicks import propensities as bias
+from ndcg_spark.clicks.labels import click_qrels
+
+COUNTS = (
+    "query_id string, doc_id string, rank int, n_impressions bigint, n_clicks bigint, gain double"
+)
+DAY = "2026-11-29"
+
+
+def qrels(spark, rows, **options):
+    found = click_qrels(spark.createDataFrame(rows, COUNTS), **options).collect()
+    return {r["doc_id"]: (r["relevance"], r["gain"]) for r in found}
+
+
+def test_thresholds_of_the_paper(spark):
+    """clicklogs.md C1: more than 1000 is 2, 100 to 1000 is 1, fewer is 0."""
+    clicks = [1500, 1001, 1000, 250, 100, 99, 0]
+    rows = [("q", f"d{k}", 1, 2000, k, 1.0) for k in clicks]
+    found = qrels(spark, rows)
+    assert [found[f"d{k}"][0] for k in clicks] == [2, 2, 1, 1, 1, 0, 0]
+    found = qrels(spark, rows, days=2)
+    assert [found[f"d{k}"][0] for k in clicks] == [1, 1, 1, 1, 0, 0, 0]
+
+
+def test_smoothed_click_rates(spark):
+    rows = [("q", "a", 1, 10, 3, 1.0), ("q", "b", 1, 1000, 300, 1.0), ("q", "c", 1, 4, 0, 0.0)]
+    found = qrels(spark, rows, method="ctr")
+    assert [round(found[d][1], 4) for d in "abc"] == [0.0727, 0.2773, 0.0481]
+
+
+def test_clicks_over_expected_clicks(spark):
+    # rank 1 has 1000 impressions at .08, of which 1000 are the document's: 110 against 80
+    rows = [("q", "a", 1, 1000, 110, 1.0), ("q", "b", 1, 1000, 50, 1.0)]
+    assert qrels(spark, rows, method="coec")["a"][1] == pytest.approx(1.375)
+
+
+def test_one_impression_by_hand(spark):
+    """clicklogs.md C3: shown d1..d5, clicks d1 and d4, new order d4, d2, d1, lambda 1 / log2(1 + r)."""
+    shown = spark.createDataFrame(
+        [(0, "q", f"d{r}", r, r in (1, 4)) for r in range(1, 6)],
+        "bucket int, query_id string, doc_id string, rank int, clicked boolean",
+    )
+    ranks = spark.createDataFrame(
+        [("q", "d4", 1), ("q", "d2", 2), ("q", "d1", 3)],
+        "query_id string, doc_id string, new_rank int",
+    )
+
+    def estimate(eta, clip=0.0):
+        rows = [("p", r, float(p)) for r, p in enumerate(bias.power_law(eta, 5), 1)]
+        table = spark.createDataFrame(rows, "name string, rank int, propensity double")
+        state = bias.weighted_clicks(shown, table, clip=clip, new_ranks=ranks)
+        return estimates.ips_estimate([r.asDict() for r in state.collect()], np.array([1.0]))
+
+    assert estimate(0.0)["ips"] == pytest.approx(1.5, abs=1e-6)
+    whole = estimate(1.0)
+    assert whole["ips"] == pytest.approx(4.5, abs=1e-6)
+    assert whole["snips_click"] == pytest.approx(0.9, abs=1e-6)
+    assert whole["ess"] == pytest.approx(25 / 17, abs=1e-6)
+    assert whole["max_weight_share"] == pytest.approx(0.8)
+    clipped = estimate(1.0, 0.5)
+    assert clipped["ips"] == pytest.approx(2.5, abs=1e-6)
+    assert clipped["n_clipped"] == 1
+
+
+def test_sweeps():
+    curve = [(0, -0.0750), (0.5, -0.0367), (0.8, 0.0074), (1, 0.0523)]
+    assert estimates.sign_flips(curve) == [pytest.approx(0.75, abs=0.01)]
+    assert bias.fitted_eta({1: 1.0, 2: 0.5, 4: 0.25}) == pytest.approx(1.0)
+    with pytest.raises(nd.UsageError, match="did you mean 'pivot'"):
+        bias.rank_ratios(None, "pivto")
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory):
+    """A log of two rankers with propensities 1 / rank, and a candidate that is truly better."""
+    rng = np.random.default_rng(11)
+    n_queries, n_docs, n = 40, 10, 400_000
+    relevance = rng.beta(1.2, 2.5, (n_queries, n_docs))
+    position = relevance + rng.normal(0, 0.25, relevance.shape)
+    rankers = [
+        np.argsort(-position, 1),
+        np.argsort(-(position + rng.normal(0, 0.5, position.shape)), 1),
+    ]
+    query = rng.integers(0, n_queries, n)
+    arm = rng.integers(0, 2, n)
+    shown = np.where(arm[:, None] == 0, rankers[0][query], rankers[1][query])
+    chance = np.take_along_axis(relevance[query], shown, 1) / np.arange(1, n_docs + 1)
+    clicks = (rng.random(shown.shape) < chance).astype(np.int32)
+    place = tmp_path_factory.mktemp("simulated")
+    names = np.array([f"d{i}" for i in range(n_docs)])
+    table = pa.table(
+        {
+            "impression_id": [f"i{i}" for i in range(n)],
+            "event_date": [DAY] * n,
+            "query_id": [f"q{q}" for q in query],
+            "user_id": [f"u{u}" for u in rng.integers(0, n // 3, n)],
+            "arm": np.array(["A", "B"])[arm],
+            "docs": names[shown].tolist(),
+            "clicked": clicks.tolist(),
+        }
+    )
+    pq.write_table(table, place / "log.parquet")
+    better = relevance + rng.normal(0, 0.05, relevance.shape)
+    run = [(f"q{q}", f"d{d}", float(better[q, d])) for q in range(n_queries) for d in range(n_docs)]
+    columns = dict(zip(("query_id", "doc_id", "score"), zip(*run, strict=True), strict=True))
+    pq.write_table(pa.table(columns), place / "candidate.parquet")
+    discount = 1 / np.log2(np.arange(2, n_docs + 2))
+
+    def truth(order):
+        return float((np.take_along_axis(relevance, order, 1) * discount).sum(1).mean())
+
+    return place, truth(np.argsort(-better, 1)) - (truth(rankers[0]) + truth(rankers[1])) / 2
+
+
+def job(place, *flags):
+    columns = "impressions.doc_id=docs,impressions.clicks=clicked"
+    return [
+        "click-bias", "--impressions", place / "log.parquet", "--date", DAY, "--columns", columns,
+        "--format", "json", *flags,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("method", "off"), [("adjacent_chain", 0.05), ("pivot", 0.05), ("em", 0.03)]
+)
+def test_propensities_come_back(simulated, run_cli, method, off):
+    """On ranks 1 to 5: EM within 3 percent; the others use fewer pairs and vary more."""
+    code, out, err = run_cli(*job(simulated[0], "--method", method))
+    assert code == 0, err
+    found = json.loads(out)
+    for rank in range(1, 6):
+        assert found["propensities"][str(rank)] * rank == pytest.approx(1, rel=off), rank
+    assert found["eta"] == pytest.approx(1, abs=0.1)
+
+
+def test_naive_rates_are_wrong_and_known_to_be(simulated, run_cli):
+    found = json.loads(run_cli(*job(simulated[0], "--method", "naive"))[1])
+    assert found["propensities"]["5"] < 0.17
+
+
+def test_a_better_candidate_is_seen_by_ips_and_missed_by_clicks(simulated, run_cli, tmp_path):
+    place, truth = simulated
+    code, out, err = run_cli(
+        *job(place, "--candidate", place / "candidate.parquet", "--out", tmp_path / "out")
+    )
+    assert code == 0, err
+    found = json.loads(out)
+    sweep = {row["name"]: row for row in found["sweep"]}
+    assert truth > 0
+    assert sweep["eta=0"]["delta"] < 0  # plain clicks favour what was shown
+    assert sweep["eta=1"]["delta"] == pytest.approx(truth, abs=4 * sweep["eta=1"]["se"])
+    assert sweep["adjacent_chain"]["delta"] > 0
+    assert len(found["sign_flips"]) == 1
+    rows = pq.read_table(tmp_path / "out" / "ips").to_pylist()
+    assert {row["run"] for row in rows} == {"shown", "candidate"}
+    assert all(0 < row["ess_share"] <= 1 for row in rows)
+    ranks = pq.read_table(tmp_path / "out" / "propensities").to_pylist()
+    assert {row["method"] for row in ranks} == {"adjacent_chain"}
+
+
+def test_clicks_without_a_propensity_are_refused(simulated, run_cli):
+    code, _, err = run_cli(*job(simulated[0], "--depth", "3"))
+    assert code == 3
+    assert "E137" in err
+
+
+def test_labels_from_clicks_judge_a_run(simulated, run_cli, tmp_path):
+    place, _ = simulated
+    columns = "impressions.doc_id=docs,impressions.clicks=clicked"
+    code, out, err = run_cli(
+        "click-labels", "--impressions", place / "log.parquet", "--date", DAY, "--columns", columns,
+        "--thresholds", "50=1", "--thresholds", "300=2", "--out", tmp_path / "labels",
+    )  # fmt: skip
+    assert code == 0, err
+    assert "relevance 2" in out
+    code, out, err = run_cli(
+        "evaluate", "--qrels", tmp_path / "labels" / "qrels", "--runs", place / "candidate.parquet",
+        "-m", "nDCG@10", "--format", "json",
+    )  # fmt: skip
+    assert code == 0, err
+    assert 0.5 < json.loads(out)["aggregate"][0]["mean"] <= 1

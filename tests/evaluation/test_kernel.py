@@ -1,0 +1,172 @@
+"""The Arrow kernel without any engine: ids, places, pieces, and what happens where hashes meet."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from ndcg_spark.arrays import hashes, ragged
+from ndcg_spark.arrays.hashes import hashed
+from ndcg_spark.arrays.keys import order_keys, sorted_within
+from ndcg_spark.errors import InputError
+from ndcg_spark.evaluation import documents_kernel
+from ndcg_spark.evaluation.score_kernel import score_batches
+from ndcg_spark.measures import Policies, parse_measures
+from tests.reference import collection, values
+
+MEASURES = parse_measures("nDCG,nDCG@3,AP,RR,P@5,R@3,Judged@3,NumRet")
+ROW = pa.struct(
+    [
+        ("run_id", pa.string()),
+        ("doc_id", pa.string()),
+        ("place", pa.float64()),
+        ("relevance", pa.float64()),
+    ]
+)
+
+
+def lists(qrels, run, names=("run",)):
+    """LISTS of one run, its rows in random order."""
+    rows: dict[str, list] = {}
+    for query, doc, grade in qrels:
+        rows.setdefault(query, []).append((None, doc, None, float(grade)))
+    for query, doc, score in run:
+        rows.setdefault(query, []).append(("run", doc, score, None))
+    for query in rows:
+        random.Random(query).shuffle(rows[query])
+    docs = [[dict(zip(ROW.names, row, strict=True)) for row in found] for found in rows.values()]
+    return pa.RecordBatch.from_pydict(
+        {
+            "names": pa.array([list(names)] * len(rows), pa.list_(pa.string())),
+            "query_id": pa.array(list(rows), pa.string()),
+            "docs": pa.array(docs, pa.list_(ROW)),
+        }
+    )
+
+
+def scored(batches, **options):
+    found = {}
+    for batch in score_batches(iter(batches), MEASURES, Policies(**options)):
+        for row in batch.to_pylist():
+            for measure, value in zip(MEASURES, row["values"], strict=True):
+                if row["scored"]:
+                    found[row["query_id"], str(measure)] = value
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_same_bits_as_the_reference(seed):
+    qrels, run = collection(seed, docs=14)
+    assert scored([lists(qrels, run)]) == values(qrels, run, MEASURES)
+
+
+@pytest.mark.parametrize("entries", [1, 7, 30, 10_000])
+def test_pieces_of_any_size_give_the_same_bits(monkeypatch, entries):
+    qrels, run = collection(3, queries=20)
+    batch = lists(qrels, run)
+    cut = [batch.slice(0, 2), batch.slice(2, 1), batch.slice(3)]
+    monkeypatch.setattr(ragged, "ENTRIES", entries)
+    assert scored(cut) == values(qrels, run, MEASURES)
+    sizes = [b.num_rows for b in ragged.pieces(iter(cut))]
+    assert sum(sizes) == batch.num_rows
+    assert (len(sizes) == 1) == (entries == 10_000)
+
+
+def rows(qrels, run, names=("run",)):
+    """ROWS of one run: the documents of a query one after another."""
+    flat = []
+    for query in lists(qrels, run, names).to_pylist():
+        for doc in query["docs"]:
+            given = query["names"] if doc["run_id"] is None else None
+            flat.append({"query_id": query["query_id"], **doc, "names": given})
+    schema = pa.schema([("query_id", pa.string()), *ROW, ("names", pa.list_(pa.string()))])
+    return pa.RecordBatch.from_pylist(flat, schema)
+
+
+@pytest.mark.parametrize("entries", [1, 10, 10_000])
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_rows_in_batches_of_any_size_give_the_same_bits(monkeypatch, entries, size):
+    monkeypatch.setattr(ragged, "ENTRIES", entries)
+    qrels, run = collection(4, queries=12)
+    run = [r for r in run if r[0] != "q3"]
+    flat = rows(qrels, run)
+    cut = [flat.slice(i, size) for i in range(0, flat.num_rows, size)]
+    assert scored([flat.slice(0, 0), *cut]) == values(qrels, run, MEASURES)
+    assert scored([]) == {}
+    unjudged = rows([], run).to_pylist()
+    batch = pa.RecordBatch.from_pylist(unjudged, flat.schema)
+    found = scored([batch], queries="run")
+    assert {v for (_, m), v in found.items() if m == "RR"} == {0.0}
+
+
+@pytest.mark.parametrize("bits", [0, 1, 6])
+def test_hashes_that_meet_change_nothing(monkeypatch, bits):
+    """With almost all hashes equal, documents are told apart by a dictionary instead."""
+
+    def few(state, word):
+        return hashes.mixed(state, word) & np.uint64((1 << bits) - 1)
+
+    monkeypatch.setattr(documents_kernel, "mixed", few)
+    for seed in range(5):
+        qrels, run = collection(seed)
+        assert scored([lists(qrels, run)]) == values(qrels, run, MEASURES)
+
+
+def test_repeats_are_found_in_their_own_list_only():
+    run = [("a", "d", 1.0), ("b", "d", 1.0), ("a", "e", 0.5)]
+    qrels = [("a", "d", 1), ("b", "d", 1)]
+    assert scored([lists(qrels, run)])["a", "RR"] == 1
+    with pytest.raises(InputError, match="E132 documents listed more than once: 1"):
+        scored([lists(qrels, [*run, ("a", "e", 2.0)])])
+    best = scored([lists(qrels, [*run, ("a", "e", 2.0)])], duplicate_docs="max")
+    assert best["a", "RR"] == 0.5
+    assert best["a", "NumRet"] == 2
+    with pytest.raises(InputError, match="E130 documents judged more than once: 1"):
+        scored([lists([*qrels, ("b", "d", 3)], run)])
+
+
+def test_ids_of_any_length_have_hashes_of_their_own():
+    texts = ["", "a", "b", "ab", "a" * 8, "a" * 9, "a" * 8 + "b", "é" * 40, "é" * 41, "\0", "\0\0"]
+    for array in (
+        pa.array(texts),
+        pa.array(["x", *texts]).slice(1),
+        pa.array(texts, pa.large_string()),
+    ):
+        found = hashed(array)
+        assert len(set(found.tolist())) == len(texts)
+        assert found.tolist() == hashed(pa.array(texts)).tolist()
+    numbers = pa.array([0, 1, -1, 2**63 - 1, -(2**63)])
+    assert len(set(hashed(numbers).tolist())) == 5
+
+
+@pytest.mark.parametrize("descending", [True, False])
+def test_order_keys_of_every_type(descending):
+    inf, nan = float("inf"), float("nan")
+    floats = [inf, 1.5, 1.0, 5e-324, 0.0, -0.0, -5e-324, -2.0, -inf]
+    keys = order_keys(pa.array([*floats, nan, None]), descending)
+    known = keys[: len(floats)].tolist()
+    assert known == sorted(known, reverse=not descending)
+    assert known[4] == known[5]  # -0.0 is 0.0
+    assert keys[-1] == keys[-2] > max(known)
+    whole = order_keys(pa.array([2**53 + 1, 2**53, -(2**62), None]), descending)
+    assert len(set(whole.tolist())) == 4
+    exact = [Decimal("12345678901234567890.124"), Decimal("12345678901234567890.123")]
+    first, second, null = order_keys(pa.array([*exact, None]), descending)
+    assert (first < second) == descending
+    assert null > max(first, second)
+
+
+def test_sorted_within_lists_of_every_length():
+    rng = np.random.default_rng(5)
+    sizes = rng.permutation([0, 1, 2, 3, 4, 5, 8, 9, 17, 0, 100, 1000, 1])
+    offsets = ragged.offsets_of(sizes)
+    keys = rng.integers(0, 50, offsets[-1])
+    order = sorted_within(keys, offsets)
+    for start, end in itertools.pairwise(offsets):
+        assert sorted(order[start:end]) == list(range(start, end))
+        assert keys[order[start:end]].tolist() == sorted(keys[start:end])
