@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo_tables
 
-.PHONY: demo test oldest bench check format sample docs dist clean
+.PHONY: demo test quick mutants oldest bench check format sample docs dist clean
 
 demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 	$(BIN)/ndcg-spark demo --engine sail --out $(DEMO_OUT)
@@ -13,14 +13,20 @@ test: $(VENV)/.dev ## all tests: kernels, the three engines, spark-submit
 	JAVA_HOME=$$(tools/ensure_java.sh $(BIN)/python) && export JAVA_HOME && \
 	$(BIN)/python -m pytest -q && \
 	$(BIN)/python -m pytest -q --engine spark -m every_engine && \
-	$(BIN)/python -m pytest -q --engine connect tests/test_engines.py tests/test_summaries.py
+	$(BIN)/python -m pytest -q --engine connect tests/engine/test_engines.py tests/evaluation/test_summaries.py
+
+quick: $(VENV)/.dev ## the tests that need no engine, in half a minute
+	$(BIN)/python -m pytest -q -m "not spark and not slow"
+
+mutants: $(VENV)/.dev ## break the numbers on purpose: which breaks do the tests not notice? (half an hour)
+	$(BIN)/python tools/mutants.py $(MUTANTS)
 
 oldest: ## the end-to-end tests on the oldest supported Spark line
 	$(PYTHON) -m venv .venv35
 	.venv35/bin/python -m pip install -q 'pyspark==3.5.*' 'pandas<2.3' 'pyarrow<18' 'numpy<2' pytest
 	JAVA_HOME=$$(tools/ensure_java.sh .venv35/bin/python) .venv35/bin/python -m pytest -q --engine spark \
 	    -W 'ignore:distutils' -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning \
-	    tests/test_engines.py tests/test_summaries.py tests/test_submit.py
+	    tests/engine/test_engines.py tests/evaluation/test_summaries.py tests/test_submit.py
 
 bench: $(VENV)/.bench ## all benchmarks against the peers; BENCH="--rows 2_000_000" for a small one
 	JAVA_HOME=$$(tools/ensure_java.sh $(BIN)/python) $(BIN)/python -m benchmarks $(BENCH)

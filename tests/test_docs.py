@@ -44,3 +44,18 @@ def test_the_configurations_that_ship(path):
     for line in path.read_text().splitlines():
         key = re.match(r"# (\w+) = ", line)
         assert not key or key[1] in job.aliases(), (path.name, line)
+
+
+PROSE = [
+    *(CONF.parent.glob("*.md")),
+    *(path for path in (CONF.parent / "docs").glob("*.md") if path != TARGET),
+]
+
+
+@pytest.mark.parametrize("path", PROSE, ids=lambda path: path.name)
+def test_prose_wraps_at_120(path):
+    inside = False
+    for line in path.read_text().splitlines():
+        inside ^= line.startswith("```")
+        code = inside or line.startswith(("|", "```")) or "`" in line or "http" in line
+        assert code or len(line) <= 120, line

@@ -15,6 +15,7 @@ from ndcg_spark.comparison import pair_tests as tests
 from ndcg_spark.comparison.pair_tests import Pair, Ranks
 from ndcg_spark.comparison.paired_kernel import Design, Sums
 from ndcg_spark.comparison.power_kernel import power_of
+from ndcg_spark.comparison.table import _correct
 from ndcg_spark.errors import UsageError
 from ndcg_spark.stats.agreement import kendall_tau_b, rbo, tau_ap
 from ndcg_spark.stats.corrections import adjusted
@@ -134,6 +135,16 @@ def _as_if_large(pair):
 
 
 @pytest.mark.slow
+def test_b3_a_rounded_difference_breaks_no_tie():
+    """One query differs: every sign gives as large a sum, however that is rounded."""
+    for d in (0.2, 0.1, 0.7, 1 / 3):
+        found = sums([[0.0] * 60, [d] + [0.0] * 59], signs=1000)
+        outcome = tests.fisher(Pair.of(found, 0, 0), 0.05)
+        assert outcome.note == "sampled"
+        assert outcome.p_value == 1.0
+
+
+@pytest.mark.slow
 def test_b4_bootstrap():
     pair, d = a_minus_b(weights=20_000), np.subtract(A, B)
     found = tests.poisson_bootstrap(pair, 0.05)
@@ -193,6 +204,32 @@ def test_b7_corrections():
     random = np.random.default_rng(4).random(30)
     right = scipy.stats.false_discovery_control(random, method="bh")
     assert adjusted(random.tolist(), "bh") == pytest.approx(right.tolist())
+
+
+def test_b7_the_family_of_tests_of_all_systems():
+    """They hold over the pairs already: what is left to correct is measures times segments."""
+
+    def rows():
+        return [
+            {"p_value": p, "segment": s, "measure": m}
+            for s in ("all", "x") for m in ("AP", "RR", "P@5") for p in (0.004, 0.02, None)
+        ]  # fmt: skip
+
+    for test, correction, right in (
+        ("tukey", "holm", 0.024),
+        ("randomized-tukey", "bonferroni", 0.024),
+        ("tukey", "none", 0.004),
+        ("t", "bonferroni", 0.048),
+    ):
+        found = rows()
+        _correct(found, test, correction)
+        assert found[0]["p_adjusted"] == pytest.approx(right)
+        assert found[2]["p_adjusted"] is None
+    found = rows()
+    for row in found:
+        row["p_value"] = 0.9
+    _correct(found, "tukey", "holm")
+    assert {row["p_adjusted"] for row in found} == {1.0}
 
 
 def test_b8_effect_sizes():

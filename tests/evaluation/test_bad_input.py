@@ -144,6 +144,24 @@ def test_missing_empty_and_broken_files(data, refused):
     assert refused(qrels="noqrels").startswith("E103: the qrels have no rows")
 
 
+def test_names_that_are_not_told_apart(data, refused, run_cli):
+    write(data / "case" / "a.parquet", **RUN, Score=[1.0, 2.0])
+    text = refused(runs="case")
+    assert text.startswith("E115")
+    assert "differ only in case" in text
+    for place in ("one", "two"):
+        write(data / place / "bm25.parquet", query_id=["q"], doc_id=["d"], score=[1.0])
+    text = refused("--runs", data / "two" / "bm25.parquet", runs="one/bm25.parquet")
+    assert text.startswith("E116: two sources without a run_id are both named 'bm25'")
+
+
+def test_codes_of_what_is_refused(data, refused):
+    (data / "zeros").mkdir()
+    (data / "zeros" / "b.parquet").touch()
+    assert refused(runs="zeros").startswith("E104: runs: 1 file(s) of zero bytes")
+    assert refused("--out", "nowhere://x/out").startswith("E156: no client for the file system")
+
+
 @pytest.mark.parametrize("damage", ["truncated", "garbage", "second"])
 def test_unreadable_parquet(data, refused, damage):
     good = (data / "bm25" / "a.parquet").read_bytes()

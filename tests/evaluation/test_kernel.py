@@ -104,6 +104,20 @@ def test_rows_in_batches_of_any_size_give_the_same_bits(monkeypatch, entries, si
     assert {v for (_, m), v in found.items() if m == "RR"} == {0.0}
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"depth": 1}, {"depth": 3}, {"judged_only": True}, {"negative": "unjudged"},
+        {"depth": 4, "judged_only": True, "negative": "unjudged"}, {"no_relevant": "one"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_policies_as_they_are_written_out(options):
+    for seed in range(8):
+        qrels, run = collection(seed)
+        assert scored([lists(qrels, run)], **options) == values(qrels, run, MEASURES, **options)
+
+
 @pytest.mark.parametrize("bits", [0, 1, 6])
 def test_hashes_that_meet_change_nothing(monkeypatch, bits):
     """With almost all hashes equal, documents are told apart by a dictionary instead."""
@@ -115,6 +129,17 @@ def test_hashes_that_meet_change_nothing(monkeypatch, bits):
     for seed in range(5):
         qrels, run = collection(seed)
         assert scored([lists(qrels, run)]) == values(qrels, run, MEASURES)
+
+
+def test_hashes_that_meet_across_run_and_judgements(monkeypatch):
+    """No repeat gives it away: only that matches are compared as text, and by query."""
+    monkeypatch.setattr(
+        documents_kernel, "mixed", lambda state, word: hashes.mixed(state, word) & np.uint64(0)
+    )
+    assert scored([lists([("q", "a", 1)], [("q", "b", 1.0)])])["q", "RR"] == 0.0
+    two = [lists([("q", "a", 1)], [("r", "a", 1.0)])]
+    assert scored(two, queries="judged")["q", "RR"] == 0.0
+    assert scored([lists([("q", "a", 1)], [("q", "a", 1.0)])])["q", "RR"] == 1.0
 
 
 def test_repeats_are_found_in_their_own_list_only():

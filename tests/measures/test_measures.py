@@ -1,5 +1,6 @@
 """Values: by hand and against pytrec_eval and ir_measures on random collections."""
 
+import dataclasses
 import math
 
 import ir_measures
@@ -169,6 +170,12 @@ def test_a_share_of_the_list_is_exact_where_floats_are_not():
     batch = Batch.of(hits=[[(29, 1)]], grades=[[(1, 1)]], n_ret=[100])
     assert int(0.29 * 100) == 28  # the trap
     assert nd.parse_measure("Success@0.29n").score(batch) == [1.0]
+
+
+def test_pairs_that_would_take_for_ever_are_refused():
+    batch = Batch.of(hits=[[(r, r % 2) for r in range(1, 20_002)]], grades=[[(1, 1)]])
+    with pytest.raises(nd.InputError, match=r"E136: .*20001 judged documents"):
+        nd.BPR().score(dataclasses.replace(batch, hit_score=np.zeros(20_001)))
 
 
 def test_a_missing_query_is_an_empty_list():
