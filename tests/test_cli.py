@@ -240,7 +240,7 @@ def test_import_trec_names_the_line(tmp_path, run_cli, qrels, words):
     (tmp_path / "qrels").write_bytes(qrels)
     code, _, err = run_cli("import-trec", "--qrels", tmp_path / "qrels", "--out", tmp_path / "o")
     assert code == 3
-    assert "E160" in err or "E105" in err
+    assert any(code in err for code in ("E160", "E105", "E103"))
     assert words in err
     assert not list((tmp_path / "o").rglob("*.parquet"))
 
@@ -308,7 +308,7 @@ def test_official_and_dialect(tmp_path, run_cli):
     code, out, _ = run_cli(*source, "-m", "Rndcg,G", "--dialect", "trec_eval", "--format", "trec")
     assert [line.split()[2] for line in out.splitlines()] == ["0.6237", "0.5258"]
     code, out, _ = run_cli(*source, "-m", "Rndcg,trec_eval:Rndcg", "--format", "json")
-    assert json.loads(out)["measures"] == ["nDCG(cutoff='R')", "trec_eval:Rndcg"]
+    assert json.loads(out)["measures"] == ["nDCG@R", "trec_eval:Rndcg"]
 
 
 CASES_BY_CLI = [

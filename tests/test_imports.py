@@ -1,6 +1,7 @@
 """Rooms by feature, imports one way, and the API that all engines share."""
 
 import ast
+import functools
 import importlib
 import pkgutil
 import subprocess
@@ -61,8 +62,18 @@ def room(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+@functools.cache
+def tree(path):
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def imports(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    return tuple(_imports(path))
+
+
+def _imports(path):
+    for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -117,7 +128,7 @@ def test_what_comes_from_outside(path):
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_only_the_api_that_all_engines_share(path):
-    used = {n.attr for n in ast.walk(ast.parse(path.read_text())) if isinstance(n, ast.Attribute)}
+    used = {n.attr for n in ast.walk(tree(path)) if isinstance(n, ast.Attribute)}
     assert not used & FORBIDDEN
 
 
@@ -129,7 +140,7 @@ def test_only_the_api_that_all_engines_share(path):
 def test_a_plan_has_no_action(path):
     calls = {
         n.func.attr
-        for n in ast.walk(ast.parse(path.read_text()))
+        for n in ast.walk(tree(path))
         if isinstance(n, ast.Call)
         and isinstance(n.func, ast.Attribute)
         and not (isinstance(n.func.value, ast.Name) and n.func.value.id in ("F", "pc"))

@@ -59,10 +59,11 @@ def compared(
         [test for test in tests if test in TOGETHER],
     ):
         if group:
-            design = _design(counts, names, group, options)
+            families = _families(group, options, names, _segments(table, by, attributes))
+            design = _design(counts, names, group, options, families)
             sums = _sums(together, design, table)
             for test in group:
-                own = dataclasses.replace(options, replicates=_replicates(test, options))
+                own = dataclasses.replace(options, replicates=_drawn(test, design, options))
                 extra = _found(together, sums, design, counts, test, own)
                 rows += comparison(extra, names, test, own)
     if not any(row["n_pairs"] for row in rows):
@@ -75,6 +76,7 @@ def _design(
     names: Names,
     tests: Sequence[str],
     options: CompareOptions,
+    families: int,
 ) -> Design:
     together = tests[0] in TOGETHER
     most = max(int(row["n_defined"]) for row in counts.values())
@@ -93,10 +95,14 @@ def _design(
         complete=together,
         missing_zero=filled,
         seed=options.seed,
-        signs=_replicates("fisher", options) if signs else 0,
-        weights=_replicates("bootstrap", options) if poisson else 0,
-        permutations=_replicates("randomized-tukey", options) if "randomized-tukey" in tests else 0,
+        signs=_replicates("fisher", options, families) if signs else 0,
+        weights=_replicates("bootstrap", options, families) if poisson else 0,
+        permutations=(
+            _replicates("randomized-tukey", options, families) if "randomized-tukey" in tests else 0
+        ),
     )
+    if design.held > MOST_HELD and options.replicates is None:
+        design = _smaller(design)
     if design.held > MOST_HELD:
         raise UsageError(
             f"{len(design.pairs)} pairs x {design.measures} measures x the replicates of "
@@ -106,15 +112,60 @@ def _design(
     return design
 
 
-def _replicates(test: str, options: CompareOptions) -> int:
-    usual = {"fisher": SIGNS, "randomized-tukey": PERMUTATIONS}
-    return options.replicates or usual.get(test, BOOTSTRAPS)
+def _smaller(design: Design) -> Design:
+    """The design with as many replicates as fit, none fewer than is usual; where they are too few
+    for so many comparisons, the rows say so (`p_least`)."""
+    share = 0.9 * MOST_HELD / design.held
+    kinds = (("signs", SIGNS), ("weights", BOOTSTRAPS), ("permutations", PERMUTATIONS))
+    drawn = {kind: getattr(design, kind) for kind, _ in kinds}
+    fewer = {kind: min(drawn[kind], max(int(drawn[kind] * share), n)) for kind, n in kinds}
+    return dataclasses.replace(design, **fewer)
+
+
+def _replicates(test: str, options: CompareOptions, families: int) -> int:
+    """As many as a corrected p far below alpha needs: 20 for each comparison and 1 / alpha."""
+    usual = {"fisher": SIGNS, "randomized-tukey": PERMUTATIONS}.get(test, BOOTSTRAPS)
+    return options.replicates or max(usual, math.ceil(20 * families / options.alpha))
+
+
+def _drawn(test: str, design: Design, options: CompareOptions) -> int | None:
+    """The replicates of a test that draws."""
+    drawn = {
+        "fisher": design.signs,
+        "bootstrap": design.weights,
+        "randomized-tukey": design.permutations,
+    }
+    own = drawn.get(test, 0) or options.replicates
+    return own or (BOOTSTRAPS if test == "bootstrap" else None)
+
+
+def _families(tests: Sequence[str], options: CompareOptions, names: Names, segments: int) -> int:
+    """By how much the smallest p of such tests may be multiplied."""
+    if options.correction == "none":
+        return 1
+    families = len(names.measures) * segments
+    return families if tests[0] in TOGETHER else families * len(names.pairs)
+
+
+def _segments(table: DataFrame, by: Sequence[str], attributes: DataFrame | None) -> int:
+    """How many segments there will be, at most."""
+    if "segment" in table.columns:
+        return max(table.select("segment").distinct().count(), 1)
+    if not by:
+        return 1
+    own = [name for name in by if name in table.columns]
+    combinations = table.select(*own).distinct().count() if own else 1
+    if attributes is not None:
+        others = [n for n in by if n not in own and n in attributes.columns]
+        combinations *= max(attributes.select(*others).distinct().count(), 1) if others else 1
+    return 1 + combinations
 
 
 def _scale(counts: Counts, measure: str) -> float:
     """The power of two that no value of the measure exceeds: the unit of exact sums."""
     largest = max((row["largest"] or 0.0) for key, row in counts.items() if key[1] == measure)
-    return 2.0 ** math.ceil(math.log2(largest)) if largest else 1.0
+    # 2^1024 is not a double; below 2^-980 the unit would be none
+    return 2.0 ** min(max(math.ceil(math.log2(largest)), -980), 1023) if largest else 1.0
 
 
 def _sums(together: DataFrame, design: Design, table: DataFrame) -> dict[str, Sums]:

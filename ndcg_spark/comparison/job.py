@@ -129,7 +129,9 @@ def _why_broken(gate: Gate, row: dict[str, Any]) -> str | None:
     if delta is None:
         return f"{what}: no common query; {gate.text}"
     p = row["p_value"] if row["p_adjusted"] is None else row["p_adjusted"]
-    if gate.passed(delta, row["mean_baseline"], p):
+    undecidable = gate.p is not None and row["p_least"] is not None and row["p_least"] >= gate.p
+    # a difference of the wrong sign or size decides it whatever p is
+    if gate.passed(delta, row["mean_baseline"], None if undecidable else p):
         return None
     shown = row["note"] if p is None else f"p = {p:.3g} ({row['test']}, {row['correction']})"
     return f"{what}: {delta:+.6f}, {shown}; {gate.text}"

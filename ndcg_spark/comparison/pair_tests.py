@@ -6,6 +6,7 @@ note and has no p-value.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass
 from statistics import NormalDist
@@ -50,7 +51,7 @@ class Pair:
         if n > 1:
             squares = of_squares(hh, hl, ll)
             std = unit * math.sqrt((n * squares - d * d) / (n * (n - 1)))
-            if std < TIE * min(scale, 1.0):
+            if std <= TIE * scale:
                 std = 0.0
         base, candidate, delta = (unit * total / n if n else None for total in (x, y, d))
         return cls(n, either - n, wins, losses, base, candidate, delta, std, scale, column, sums)
@@ -63,11 +64,17 @@ class Pair:
         return self.delta, self.std
 
     @property
+    def scaled(self) -> Pair:
+        """The pair in units of its scale, whose squares are neither infinite nor 0."""
+        delta, std = self.spread
+        return dataclasses.replace(self, delta=delta / self.scale, std=std / self.scale)
+
+    @property
     def kept(self) -> Array | None:
         """All differences, ascending, where there are few of them."""
         if self.n > SMALL:
             return None
-        return np.sort(self.sums.small[self.column, : self.n]) * self.scale * 2.0**-DIGITS
+        return np.sort(self.sums.small[self.column, : self.n]) * (self.scale * 2.0**-DIGITS)
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,16 @@ class Outcome:
     effect: float | None = None
     note: str | None = None
     replicates: int | None = None
+    least: float | None = None  # the smallest p-value that the test could have given here
+
+    def times(self, scale: float) -> Outcome:
+        """The outcome of a mean difference that was judged in units of its scale."""
+        own = (None if x is None else x * scale for x in (self.statistic, self.low, self.high))
+        statistic, low, high = own
+        return dataclasses.replace(self, statistic=statistic, low=low, high=high)
+
+
+NO_DIFFERENCE = Outcome(p_value=1.0, low=0.0, high=0.0, note="no query differs")
 
 
 @dataclass(frozen=True)
@@ -97,8 +114,8 @@ def undecided(pair: Pair) -> Outcome | None:
     if pair.n < 2:
         return Outcome(note=f"{pair.n} common queries" if pair.n != 1 else "1 common query")
     if pair.std == 0:
-        if abs(pair.delta or 0.0) < TIE * min(pair.scale, 1.0):
-            return Outcome(p_value=1.0, low=0.0, high=0.0, note="no query differs")
+        if abs(pair.delta or 0.0) <= TIE * pair.scale:
+            return NO_DIFFERENCE
         return Outcome(note="all queries differ by the same amount")
     return None
 
@@ -120,14 +137,16 @@ def wilcoxon(pair: Pair, ranks: Ranks | None, zeros: str, alpha: float) -> Outco
     """
     plain = t_test(pair, alpha)
     none = pair.n - pair.wins - pair.losses
-    kept = pair.kept
+    kept, least = pair.kept, None
+    if none == pair.n or (kept is None and ranks is None):
+        return NO_DIFFERENCE
     if kept is not None:
-        doubled, sign = signed_ranks(kept, TIE * min(pair.scale, 1.0), zeros)
+        doubled, sign = signed_ranks(kept, TIE * pair.scale, zeros)
         positive, negative = int(doubled[sign > 0].sum()), int(doubled[sign < 0].sum())
-        p = _rank_sum_p(doubled, min(positive, negative))
+        p, least = _rank_sum_p(doubled, min(positive, negative)), _rank_sum_p(doubled, 0)
         note = "exact"
     else:
-        assert ranks is not None
+        assert ranks is not None  # some query differs
         positive, negative = ranks.positive, ranks.negative
         count, lost = (pair.n, none) if zeros == "pratt" else (pair.n - none, 0)
         mean = (count * (count + 1) - lost * (lost + 1)) / 2  # of twice the sum
@@ -138,7 +157,8 @@ def wilcoxon(pair: Pair, ranks: Ranks | None, zeros: str, alpha: float) -> Outco
     effect = (positive - negative) / (positive + negative)
     note = f"{note}, {none} without a difference {'ranked' if zeros == 'pratt' else 'dropped'}"
     low = min(positive, negative) / 2
-    return Outcome(low, p, plain.low, plain.high, effect, note if none else note.split(",")[0])
+    said = note if none else note.split(",")[0]
+    return Outcome(low, p, plain.low, plain.high, effect, said, least=least)
 
 
 def signed_ranks(d: Array, tie: float, zeros: str) -> tuple[Ints, Ints]:
@@ -170,8 +190,10 @@ def fisher(pair: Pair, alpha: float) -> Outcome:
     delta, std = pair.spread
     plain = t_test(pair, alpha)
 
-    def outcome(p: float, note: str, replicates: int | None = None) -> Outcome:
-        return Outcome(delta, p, plain.low, plain.high, plain.effect, note, replicates)
+    def outcome(
+        p: float, note: str, replicates: int | None = None, least: float | None = None
+    ) -> Outcome:
+        return Outcome(delta, p, plain.low, plain.high, plain.effect, note, replicates, least)
 
     kept = pair.kept
     if kept is not None and pair.n <= ENUMERATED:
@@ -179,17 +201,20 @@ def fisher(pair: Pair, alpha: float) -> Outcome:
         for d in kept:
             totals = np.concatenate([totals + d, totals - d])
         observed = abs(kept.sum()) - 1e-12 * pair.n * pair.scale
-        return outcome(float(np.mean(np.abs(totals) >= observed)), "exact")
+        largest = np.abs(totals).max() - 1e-12 * pair.n * pair.scale
+        shares = [float(np.mean(np.abs(totals) >= least)) for least in (observed, largest)]
+        return outcome(shares[0], "exact", least=shares[1])
     design = pair.sums.design
     if not design.signs:
-        rms = math.sqrt(std**2 * (pair.n - 1) / pair.n + delta**2)
+        rms = math.hypot(std * math.sqrt((pair.n - 1) / pair.n), delta)
         z = delta * math.sqrt(pair.n) / rms
         return outcome(math.erfc(abs(z) / math.sqrt(2)), "normal limit")
     changed = pair.sums.totals.doubles("signs", pair.column)
     total = delta * pair.n / (pair.scale * 2.0 ** (COARSE - DIGITS))
     # every difference is rounded to a unit, which must not break a tie
     hits = np.count_nonzero(np.abs(total - 2 * changed) >= abs(total) - pair.n)
-    return outcome((1 + int(hits)) / (design.signs + 1), "sampled", design.signs)
+    p, least = (1 + int(hits)) / (design.signs + 1), 1 / (design.signs + 1)
+    return outcome(p, "sampled", design.signs, least)
 
 
 def poisson_bootstrap(pair: Pair, alpha: float) -> Outcome:
@@ -198,11 +223,11 @@ def poisson_bootstrap(pair: Pair, alpha: float) -> Outcome:
     counts = sums.totals.doubles("weights", column)
     some = counts > 1
     counts = counts[some]
-    unit, coarse = (pair.scale * 2.0 ** (k - DIGITS) for k in (COARSE, COARSER))
+    unit, coarse = (2.0 ** (k - DIGITS) for k in (COARSE, COARSER))
     means = sums.totals.doubles("weighted", column)[some] * unit / counts
     squares = sums.totals.doubles("squares", column)[some] * coarse**2 / counts
     spread = np.maximum(squares - means**2, 0.0) * counts / (counts - 1)
-    return bootstrapped(pair, means, spread / counts, alpha, "poisson")
+    return bootstrapped(pair.scaled, means, spread / counts, alpha, "poisson").times(pair.scale)
 
 
 def bootstrapped(pair: Pair, means: Array, variances: Array, alpha: float, note: str) -> Outcome:
@@ -217,6 +242,7 @@ def bootstrapped(pair: Pair, means: Array, variances: Array, alpha: float, note:
         delta / std,
         note,
         len(means),
+        1 / (len(means) + 1),
     )
 
 
@@ -236,6 +262,7 @@ def resampled(
 
     corrected: the BCa interval (Efron 1987) instead of the percentiles
     """
+    scale, pair, d = pair.scale, pair.scaled, d / pair.scale
     delta, _ = pair.spread
     random = np.random.default_rng(seed)
     means, variances = np.empty(replicates), np.empty(replicates)
@@ -243,9 +270,9 @@ def resampled(
         drawn = d[random.integers(0, len(d), len(d))]
         means[b], variances[b] = drawn.mean(), drawn.var(ddof=1) / len(d)
     if not corrected:
-        return bootstrapped(pair, means, variances, alpha, "percentile")
+        return bootstrapped(pair, means, variances, alpha, "percentile").times(scale)
     normal = NormalDist()
-    tie = 1e-12 * max(1.0, float(np.abs(d).max()))
+    tie = 1e-12 * float(np.abs(d).max())
     less, more = np.count_nonzero(means < delta - tie), np.count_nonzero(means > delta + tie)
     below = (less + replicates - more) / 2
     z0 = normal.inv_cdf(min(max(below / replicates, 0.5 / replicates), 1 - 0.5 / replicates))
@@ -256,9 +283,7 @@ def resampled(
         shifted = z0 + (z0 + z) / (1 - skew * (z0 + z))
         ends.append(float(np.quantile(means, normal.cdf(shifted))))
     plain = bootstrapped(pair, means, variances, alpha, "bca")
-    return Outcome(
-        plain.statistic, plain.p_value, ends[0], ends[1], plain.effect, "bca", replicates
-    )
+    return dataclasses.replace(plain, low=ends[0], high=ends[1]).times(scale)
 
 
 def corrected_effect(pair: Pair) -> float | None:

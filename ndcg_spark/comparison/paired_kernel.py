@@ -23,7 +23,8 @@ from ndcg_spark.measures.batch import Array, Ints
 ROWS, CELLS = 8192, 2**22  # of a block: bounds memory, and the size of sums
 DIGITS = 40  # binary digits of a value
 COARSE, COARSER = 8, 24  # digits dropped of differences in replicates, and of those to be squared
-TIE = 0.5e-9  # differences below this share of the scale are ties
+TIE = 0.5e-9  # differences up to this share of the scale are ties, everywhere
+TIE_UNITS = TIE * 2.0**DIGITS  # the same in units of values
 SMALL = 50  # so many differences of a pair are kept as they are, for exact tests
 FEATURES = ("n", "either", "wins", "losses", "x", "y", "d", "hh", "hl", "ll")
 CHUNK = 128  # replicates at a time
@@ -104,8 +105,8 @@ class Sums:
             self._permute(whole, hashes)
 
     def _pairs(self, either: Array, valid: Array, left: Ints, right: Ints, d: Ints) -> None:
-        tie = np.repeat([tie_units(s) for s in self.design.scales], len(self.design.pairs))
-        terms = (valid, either, d > tie, d < -tie, left, right, d, *squares(d))
+        won, lost = d > TIE_UNITS, d < -TIE_UNITS
+        terms = (valid, either, won, lost, left, right, d, *squares(d))
         self.totals.add("pairs", np.stack([term.sum(axis=0, dtype=np.int64) for term in terms]))
 
     def _keep(self, valid: Array, d: Ints) -> None:
@@ -171,11 +172,6 @@ class Sums:
                 found.small[column, had : had + len(more)] = more
                 found.kept[column] += len(more)
         return found
-
-
-def tie_units(scale: float) -> float:
-    """Half the width of a tie, in units of a value of this scale."""
-    return TIE / min(scale, 1.0) * 2.0**DIGITS
 
 
 def paired_columns(x: Array, present: Any, design: Design) -> tuple[Any, Any, Ints, Ints, Ints]:

@@ -38,6 +38,8 @@ def power_of(x: Array, alpha: float, replicates: int, seed: int) -> Power:
     the largest of these over pairs.
     """
     n, systems = x.shape
+    scale = float(np.abs(x).max(initial=0.0)) or 1.0
+    x = x / scale
     pairs = list(combinations(range(systems), 2))
     random = np.random.default_rng(seed)
     times = np.stack(
@@ -48,7 +50,7 @@ def power_of(x: Array, alpha: float, replicates: int, seed: int) -> Power:
         a, b = np.array(pairs[start : start + CHUNK]).T
         d = x[:, b] - x[:, a]
         mean, error = d.mean(axis=0), d.std(axis=0, ddof=1) / np.sqrt(n)
-        same = error <= 1e-12 * np.abs(x).max(initial=1.0)
+        same = error <= 1e-12
         centred = d - mean
         means = times @ centred / n
         spread = np.maximum(times @ centred**2 / n - means**2, 0.0) / (n - 1)
@@ -62,4 +64,6 @@ def power_of(x: Array, alpha: float, replicates: int, seed: int) -> Power:
         order = np.argsort(-t, axis=0, kind="stable")[place]
         needed.append(np.where(same, 0.0, np.abs(means[order, np.arange(d.shape[1])])))
     asl = np.concatenate(levels)
-    return Power(pairs, asl, float(np.mean(asl < alpha)), float(np.concatenate(needed).max()), n)
+    return Power(
+        pairs, asl, float(np.mean(asl < alpha)), float(np.concatenate(needed).max()) * scale, n
+    )

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from ndcg_spark.comparison.paired_kernel import (
+    TIE_UNITS,
     Design,
     blocks_of,
     matrix,
     paired_columns,
     segments_of,
-    tie_units,
 )
 from ndcg_spark.measures.batch import Ints
 
@@ -35,8 +35,7 @@ def difference_sizes(batches: Iterator[pa.RecordBatch], design: Design) -> Itera
                 _, valid, left, right, _ = paired_columns(x[rows], present[rows], design)
                 d = right - left
                 for column in range(d.shape[1]):
-                    width = 2 * tie_units(design.scales[column // len(design.pairs)])
-                    yield _sizes(segment, column, d[valid[:, column], column], width)
+                    yield _sizes(segment, column, d[valid[:, column], column], 2 * TIE_UNITS)
 
 
 def _sizes(segment: str, column: int, d: Ints, width: float) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,8 +36,9 @@ COMPARISON = (
     "p_value double, p_adjusted double, correction string, effect_size double, wins bigint, "
     "losses bigint, ties bigint, mdd double, seed bigint, relative double, "
     "effect_size_corrected double, superiority double, n_wanted bigint, replicates bigint, "
-    "alpha double, note string"
+    "alpha double, p_least double, note string"
 )
+MOST_DEVIATIONS = 2.0**30  # queries beyond 2^60 are no plan
 RANDOM = ("fisher", "bootstrap", "randomized-tukey")
 
 
@@ -122,9 +124,6 @@ def _alone(
 def _row(pair: Pair, outcome: Outcome, test: str, options: CompareOptions) -> dict[str, Any]:
     none = pair.n - pair.wins - pair.losses
     std, alpha, power = pair.std, options.alpha, options.power
-    relative = None
-    if pair.delta is not None and pair.mean_baseline:
-        relative = pair.delta / pair.mean_baseline
     return {
         "n_pairs": pair.n,
         "n_dropped": pair.dropped,
@@ -145,16 +144,28 @@ def _row(pair: Pair, outcome: Outcome, test: str, options: CompareOptions) -> di
         "ties": none,
         "mdd": detectable(std, pair.n, alpha, power) if std else None,
         "seed": options.seed if test in RANDOM else None,
-        "relative": relative,
+        "relative": _relative(pair),
         "effect_size_corrected": corrected_effect(pair),
         "superiority": (pair.wins + none / 2) / pair.n if pair.n else None,
-        "n_wanted": sample_size(std, options.detect, alpha, power)
-        if std and options.detect
-        else None,
+        "n_wanted": _wanted(std, options),
         "replicates": outcome.replicates,
         "alpha": alpha,
+        "p_least": outcome.least,
         "note": outcome.note,
     }
+
+
+def _relative(pair: Pair) -> float | None:
+    if pair.delta is None or not pair.mean_baseline:
+        return None
+    relative = pair.delta / pair.mean_baseline
+    return relative if math.isfinite(relative) else None
+
+
+def _wanted(std: float | None, options: CompareOptions) -> int | None:
+    if not std or not options.detect or abs(std / options.detect) > MOST_DEVIATIONS:
+        return None
+    return sample_size(std, options.detect, options.alpha, options.power)
 
 
 def _correct(rows: list[dict[str, Any]], test: str, correction: str) -> None:
@@ -169,6 +180,24 @@ def _correct(rows: list[dict[str, Any]], test: str, correction: str) -> None:
         found = adjusted(p_values, correction)
     for row, p in zip(rows, found, strict=True):
         row["p_adjusted"] = p
+    _mark_undecidable(rows, test, correction)
+
+
+def _mark_undecidable(rows: list[dict[str, Any]], test: str, correction: str) -> None:
+    """`p_least` becomes the smallest corrected p that a row could have; the note says where that
+    is not below alpha: such a row cannot reject, whatever the data."""
+    count = sum(row["p_value"] is not None for row in rows)
+    if correction == "none":
+        count = 1
+    elif test in TOGETHER and correction in ("holm", "bonferroni"):
+        count = len({(row["segment"], row["measure"]) for row in rows})
+    for row in rows:
+        if row["p_least"] is None:
+            continue
+        row["p_least"] = min(1.0, row["p_least"] * count)
+        if row["p_least"] >= row["alpha"]:
+            how = f"corrected p is {row['p_least']:.3g} at least, over {count} comparisons"
+            row["note"] = f"undecidable: {how}; {row['note']}"
 
 
 def every_pair(names: Names) -> tuple[tuple[int, int], ...]:

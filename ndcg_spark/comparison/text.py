@@ -140,11 +140,16 @@ def _p(p: float | None) -> str:
     return (f"{p:.4f}" if p >= 0.0001 else f"{p:.1e}") + stars
 
 
+def _replicates(rows: Sequence[Row]) -> str:
+    drawn = {row["replicates"] for row in rows} - {None}
+    return f"{max(drawn)} replicates; " if drawn else ""
+
+
 def legend(rows: Sequence[Row]) -> str:
     """What was tested, in one paragraph."""
     some = rows[0]
     count = sum(row["p_value"] is not None for row in rows)
-    seed = "" if some["seed"] is None else f"; seed {some['seed']}"
+    seed = "" if some["seed"] is None else f"; {_replicates(rows)}seed {some['seed']}"
     differ = len({row["n_pairs"] for row in rows if row["segment"] == some["segment"]}) > 1
     means = " A mean is over the queries shared with the first other system." if differ else ""
     return (

@@ -23,7 +23,8 @@ SMALLEST = 1e-12  # p-values of the studentized range are not known any better
 class Anova:
     """Two-way analysis of variance, systems and queries, without replication.
 
-    residual: its variance, V_E; f, p_value: of the differences between systems
+    residual: its variance, V_E, in units of the scale squared; f, p_value: of the differences
+        between systems
     """
 
     systems: int
@@ -48,11 +49,11 @@ def anova(pairs: dict[tuple[int, int], Pair], systems: int) -> Anova | None:
         return None
     squares = between = 0.0
     for pair in pairs.values():
-        delta, std = pair.delta or 0.0, pair.std or 0.0
+        delta, std = (pair.delta or 0.0) / pair.scale, (pair.std or 0.0) / pair.scale
         squares += std * std * (n - 1)  # of d about its mean: what the systems' means leave over
         between += n * delta * delta
     residual = squares / systems / ((systems - 1) * (n - 1))
-    if residual <= (TIE * min(some.scale, 1.0)) ** 2:
+    if residual <= TIE**2:
         return Anova(systems, n, 0.0, None, None)
     f = between / systems / (systems - 1) / residual
     return Anova(systems, n, residual, f, f_above(f, systems - 1, (systems - 1) * (n - 1)))
@@ -65,7 +66,7 @@ def tukey(pair: Pair, table: Anova | None, alpha: float) -> Outcome:
     """
     if table is None or not table.residual or pair.delta is None:
         return Outcome(note=f"{pair.n} common queries, or differences all alike")
-    error = math.sqrt(table.residual / table.n)
+    error = math.sqrt(table.residual / table.n) * pair.scale
     q = abs(pair.delta) / error
     half = studentized_range_quantile(1 - alpha, table.systems, table.df) * error
     return Outcome(
@@ -73,7 +74,7 @@ def tukey(pair: Pair, table: Anova | None, alpha: float) -> Outcome:
         min(1.0, max(SMALLEST, studentized_range_above(q, table.systems, table.df))),
         pair.delta - half,
         pair.delta + half,
-        pair.delta / math.sqrt(table.residual),
+        pair.delta / pair.scale / math.sqrt(table.residual),
         f"blocked, {table.systems} systems",
     )
 
@@ -83,7 +84,7 @@ def ranges(pair: Pair) -> Array:
     design = pair.sums.design
     measure = pair.column // len(design.pairs)
     columns = slice(measure * design.systems, (measure + 1) * design.systems)
-    permuted = pair.sums.totals.doubles("permuted", columns) * pair.scale * 2.0**-DIGITS / pair.n
+    permuted = pair.sums.totals.doubles("permuted", columns) * (pair.scale * 2.0**-DIGITS) / pair.n
     found: Array = permuted.max(axis=1) - permuted.min(axis=1)
     return found
 
@@ -99,7 +100,8 @@ def randomized_tukey(pair: Pair, null: Array, table: Anova | None, alpha: float)
         (1 + hits) / (len(null) + 1),
         pair.delta - half,
         pair.delta + half,
-        pair.delta / math.sqrt(table.residual),
+        pair.delta / pair.scale / math.sqrt(table.residual),
         f"permuted, {table.systems} systems",
         len(null),
+        1 / (len(null) + 1),
     )

@@ -14,7 +14,7 @@ from ndcg_spark.engine import sessions
 from ndcg_spark.engine.options import Job
 from ndcg_spark.engine.sessions import Engine, memory
 from ndcg_spark.engine.shuffle import SORT
-from ndcg_spark.errors import InputError
+from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.tables.paths import parquet_rows
 from ndcg_spark.tables.read import translate
 
@@ -57,11 +57,14 @@ def unsorted_if_it_fits(engine: Engine, sources: Sequence[str], row_bytes: int) 
 
 
 def refused(problem: Exception) -> Exception:
-    """The InputError that a worker raised, out of the engine's error around it."""
-    if isinstance(problem, InputError):
+    """The InputError or UsageError that a worker raised, out of the engine's error around it."""
+    if isinstance(problem, (InputError, UsageError)):
         return problem
-    found = re.search(r"InputError: (E\d+): (.*)", str(problem))
-    return InputError(found[1], found[2].strip()) if found else problem
+    found = re.search(r"errors\.InputError: (E\d+): (.*)", str(problem))
+    if found:
+        return InputError(found[1], found[2].strip())
+    misused = re.search(r"errors\.UsageError: (.*)", str(problem))
+    return UsageError(misused[1].strip()) if misused else problem
 
 
 def now() -> str:

@@ -71,6 +71,7 @@ class Measure(metaclass=MeasureType):
     needs_scores: ClassVar[bool]
     cuts: ClassVar[tuple[float, ...]]
     aliases: ClassVar[tuple[str, ...]] = ()  # further names of parameters, read but never printed
+    dotted: ClassVar[str] = ""  # the parameter that a dot and a number set (else the cut-off)
 
     def __init_subclass__(
         cls,
@@ -116,6 +117,11 @@ class Measure(metaclass=MeasureType):
         """(n,) the lists for which the measure has no natural value; None where it always has."""
         rel = self.threshold()
         return None if rel is None else batch.n_rel(rel) == 0
+
+    @classmethod
+    def is_own(cls) -> bool:
+        """Whether the class is not one of this package's."""
+        return cls.__module__.split(".")[0] != "ndcg_spark"
 
     def threshold(self) -> float | None:
         """The smallest grade that counts as relevant, `rel`; None where there is no such."""
@@ -188,8 +194,8 @@ class Measure(metaclass=MeasureType):
 
     def __str__(self) -> str:
         params = self.set_parameters()
-        at = params.get(self.at)
-        cut = f"@{_plain(params.pop(self.at))}" if isinstance(at, (int, float)) else ""
+        at = params.pop(self.at, None)
+        cut = "" if at is None else f"@{at if isinstance(at, str) else _plain(at)}"
         inside = ", ".join(_assignment(name, value) for name, value in params.items())
         return self.name() + (f"({inside})" if inside else "") + cut
 
@@ -199,7 +205,7 @@ class Measure(metaclass=MeasureType):
     @classmethod
     def name(cls) -> str:
         """The canonical name; a measure of the user's own module is named by its module."""
-        own = cls.__module__.split(".")[0] != "ndcg_spark" and cls.__module__ != "__main__"
+        own = cls.is_own() and cls.__module__ != "__main__"
         importable = own and "<locals>" not in cls.__qualname__
         return f"{cls.__module__}:{cls.__qualname__}" if importable else cls.canonical
 
@@ -230,6 +236,10 @@ class FunctionMeasure(Measure, bounded=False):
         """The measure for a function."""
         return cls(function=function)
 
+    @classmethod
+    def is_own(cls) -> bool:
+        return True
+
     def score(self, batch: Batch) -> Array:
         values: Array = self.function(batch)
         return values
@@ -245,13 +255,13 @@ def _default(measure: Measure, name: str) -> Any:
 
 
 def _plain(value: float) -> str:
-    return str(int(value)) if value == int(value) else repr(value)
+    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
 
 
 def _assignment(name: str, value: Any) -> str:
     if isinstance(value, gains.Gain):
         return f"gains={value}" if value.pairs else f"{name}={value}"
-    if isinstance(value, float) and value == int(value):
+    if isinstance(value, float) and value == int(value) and abs(value) < 2**53:
         value = int(value)
     return f"{name}={value!r}"
 

@@ -57,7 +57,7 @@ class CountingMeasure(BinaryMeasure, AdditiveMeasure):
 @dataclass(frozen=True, kw_only=True)
 class P(
     CountingMeasure,
-    names=("P", "Precision"),
+    names=("P", "Precision", "precisionAt"),
     trec_cut="P",
     cuts=TREC_CUTS,
     needs_cutoff=True,
@@ -82,7 +82,7 @@ class P(
 @dataclass(frozen=True, kw_only=True)
 class R(
     CountingMeasure,
-    names=("R", "Recall"),
+    names=("R", "Recall", "recallAt"),
     trec_cut="recall",
     cuts=TREC_CUTS,
     needs_cutoff=True,
@@ -102,7 +102,13 @@ class R(
 
 
 @dataclass(frozen=True, kw_only=True)
-class AP(BinaryMeasure, names=("AP", "MAP"), trec="map", trec_cut="map_cut", cuts=TREC_CUTS):
+class AP(
+    BinaryMeasure,
+    names=("AP", "MAP", "meanAveragePrecision", "meanAveragePrecisionAt"),
+    trec="map",
+    trec_cut="map_cut",
+    cuts=TREC_CUTS,
+):
     """Mean over all relevant documents of the precision at their rank; 0 for those not found.
 
     With a cut-off the sum is still divided by R (trec_eval); ap_denominator='min(R,k)' divides by
@@ -167,7 +173,7 @@ class RR(BinaryMeasure, names=("RR", "MRR"), trec="recip_rank"):
 @dataclass(frozen=True, kw_only=True)
 class Success(
     BinaryMeasure,
-    names=("Success",),
+    names=("Success", "hit_rate"),
     trec_cut="success",
     cuts=(1, 5, 10),
     needs_cutoff=True,
@@ -213,79 +219,6 @@ def _first_hits(batch: Batch, rel: float) -> tuple[ties.Places, Ints, Array]:
     last = offsets[1:] - 1
     hit[last] = miss[last]
     return spread, found.row[spread.group], hit
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rprec(AdditiveMeasure, names=("Rprec", "RPrec"), trec="Rprec"):
-    """Precision at rank R, the number of relevant documents.
-
-    >>> Rprec().score(Batch.of(hits=[[(1, 1), (3, 1), (4, 1)]], grades=[[(1, 3)]]))
-    array([0.66666667])
-    """
-
-    rel: float = 1.0
-
-    def worth(self, batch: Batch) -> Array:
-        return batch.relevant(self.rel).astype(np.float64)
-
-    def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
-        return (rank <= batch.n_rel(self.rel)[row]).astype(np.float64)
-
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        return ratio(total, batch.n_rel(self.rel))
-
-
-@dataclass(frozen=True, kw_only=True)
-class binG(CountingMeasure, names=("binG",), bounded=False):  # noqa: N801 - trec_eval's name
-    """Number of the top k with a grade of at least `rel`.
-
-    Source: the plain count (trec_eval's `binG` is something else, see the dialects).
-
-    >>> binG(cutoff=2, rel=2).score(Batch.of(hits=[[(1, 1), (2, 2), (3, 2)]], grades=[[(2, 2)]]))
-    array([1.])
-    """
-
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        return total
-
-
-@dataclass(frozen=True, kw_only=True)
-class relative_P(  # noqa: N801 - trec_eval's name
-    CountingMeasure,
-    names=("relative_P",),
-    trec_cut="relative_P",
-    cuts=TREC_CUTS,
-    needs_cutoff=True,
-):
-    """Precision at k over the best possible one: relevant in the top k over min(k, R).
-
-    >>> relative_P(cutoff=5).score(Batch.of(hits=[[(1, 1)]], grades=[[(1, 2)]]))
-    array([0.5])
-    """
-
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        return ratio(total, np.minimum(self._limits(batch), batch.n_rel(self.rel)))
-
-
-@dataclass(frozen=True, kw_only=True)
-class mean_reciprocal_click(  # noqa: N801 - the name in use
-    BinaryMeasure, AdditiveMeasure, names=("mean_reciprocal_click",)
-):
-    """Mean over all relevant documents of one over their rank; what MIND-style code calls MRR.
-
-    It is not the reciprocal rank of the first relevant document (`RR`), except where R = 1.
-
-    Source: the scoring script of the MIND news recommendation data.
-
-    >>> mean_reciprocal_click().score(Batch.of(hits=[[(1, 1), (2, 1)]], grades=[[(1, 2)]]))
-    array([0.75])
-    """
-
-    def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
-        return np.where(rank <= self._limits(batch)[row], 1.0 / rank, 0.0)
-
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        return ratio(total, batch.n_rel(self.rel))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ndcg_spark.errors import UsageError
+from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.measures import cutoffs
 from ndcg_spark.measures.additive import AdditiveMeasure, ratio
 from ndcg_spark.measures.base import Measure, cutoff_field
@@ -28,7 +28,7 @@ def check_scale(name: str, high: float | None, low: float = 0.0) -> None:
 class ERR(Measure, names=("ERR",)):
     """Expected reciprocal rank at which a user stops who is satisfied with (2^g - 1) / 2^max_rel.
 
-    Grades beyond max_rel count as max_rel.
+    A grade beyond max_rel is refused (E114): the scale was named too short.
 
     Source: Chapelle et al. 2009.
 
@@ -57,8 +57,14 @@ class ERR(Measure, names=("ERR",)):
 
     def _cascade(self, batch: Batch, label: Array, rank: Ints, row: Ints, offsets: Ints) -> Array:
         assert self.max_rel is not None
-        top = np.minimum(np.maximum(label, 0.0), self.max_rel)
-        stop = (np.exp2(top) - 1.0) / np.exp2(self.max_rel)
+        if label.max(initial=0.0) > self.max_rel:
+            raise InputError(
+                "E114",
+                f"a grade of {label.max():g} is above max_rel of {self}; give the scale's end",
+            )
+        # (2^g - 1) / 2^max_rel without 2^max_rel, which may be no double
+        top = np.maximum(label, 0.0)
+        stop = np.exp2(top - self.max_rel) - np.exp2(-self.max_rel)
         going = scan(1.0 - stop, offsets, np.multiply)
         reached = np.ones_like(going)
         reached[1:] = going[:-1]
@@ -98,6 +104,8 @@ class RBP(AdditiveMeasure, names=("RBP",)):
     >>> RBP(p=0.5).score(Batch.of(hits=[[(1, 1), (2, 1)]], grades=[[(1, 2)]]))
     array([0.75])
     """
+
+    dotted: ClassVar[str] = "p"
 
     p: float = 0.8
     gain: Literal["binary", "graded"] = "binary"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ndcg_spark.measures.base import catalogue
 from ndcg_spark.measures.binary import *
 from ndcg_spark.measures.cascade import *
+from ndcg_spark.measures.counting import *
 from ndcg_spark.measures.counts import *
 from ndcg_spark.measures.cwl import *
 from ndcg_spark.measures.incomplete import *

@@ -11,7 +11,10 @@ import numpy as np
 from ndcg_spark.errors import UsageError
 from ndcg_spark.measures.batch import Batch, Ints
 
-ALLOWED = "a positive integer, 'n/5' or '0.2n' (a share of the list), 'sqrt(n)', 'R', or none"
+LONGEST = 18  # digits of a cut-off that a 64-bit number holds
+ALLOWED = (
+    "a positive integer below 10^18, 'n/5' or '0.2n' (a share of the list), 'sqrt(n)', 'R', or none"
+)
 
 
 def cutoff(value: Any) -> int | str | None:
@@ -22,10 +25,9 @@ def cutoff(value: Any) -> int | str | None:
     """
     if value is None:
         return None
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value > 0:
-        return int(value)
-    text = str(value).replace(" ", "").replace("*", "")
-    if re.fullmatch(r"[1-9]\d*", text):
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    text = "" if whole and value <= 0 else str(value).replace(" ", "").replace("*", "")
+    if re.fullmatch(r"[1-9][0-9]*", text) and len(text) <= LONGEST:
         return int(text)
     if text == "n":
         return None
@@ -35,8 +37,8 @@ def cutoff(value: Any) -> int | str | None:
 
 
 def _share(text: str) -> Fraction | None:
-    divided = re.fullmatch(r"n/(\d+(?:\.\d+)?)", text)
-    times = re.fullmatch(r"(\d+(?:\.\d+)?)n", text)
+    divided = re.fullmatch(r"n/([0-9]{1,18}(?:\.[0-9]{1,18})?)", text)
+    times = re.fullmatch(r"([0-9]{1,18}(?:\.[0-9]{1,18})?)n", text)
     try:
         share = (
             1 / Fraction(divided[1]) if divided else Fraction(times[1]) if times else Fraction(0)

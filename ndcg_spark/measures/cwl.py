@@ -36,7 +36,8 @@ class ScaledMeasure(Measure):
         none: Mask = np.bincount(batch.grade_row[good], minlength=len(batch)) == 0
         return none
 
-    def worth(self, batch: Batch) -> Array:
+    def _scaled(self, batch: Batch) -> Array:
+        """(hits,) each hit's grade between 0 and 1."""
         assert self.max_rel is not None
         return self._raised(batch) / (self.max_rel - self.min_rel)
 
@@ -58,6 +59,9 @@ class SDCG(ScaledMeasure, AdditiveMeasure, names=("SDCG",), needs_cutoff=True):
     """
 
     cutoff: int | str | None = cutoff_field()
+
+    def worth(self, batch: Batch) -> Array:
+        return self._scaled(batch)
 
     def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
         inside = rank <= cutoffs.limits(self.cutoff, batch)[row]
@@ -92,7 +96,7 @@ class BPM(ScaledMeasure, names=("BPM",), needs_cutoff=True):
         first[batch.hit_row[enough][::-1]] = batch.hit_rank[enough][::-1]
         stop = np.minimum(stop, first)
         inside = batch.hit_rank <= stop[batch.hit_row]
-        return ratio(batch.sum_hits(inside, self.worth(batch)[inside]), stop)
+        return ratio(batch.sum_hits(inside, self._scaled(batch)[inside]), stop)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +119,7 @@ class INST(ScaledMeasure, names=("INST",)):
             raise UsageError(f"INST.T must be at least 1, not {self.T}")
 
     def score(self, batch: Batch) -> Array:
-        worth = self.worth(batch)
+        worth = self._scaled(batch)
         kept = (worth > 0) & (batch.hit_rank <= CWL_DEPTH)
         offsets = kept_offsets(batch, kept)
         row, rank, gain = batch.hit_row[kept], batch.hit_rank[kept], worth[kept]

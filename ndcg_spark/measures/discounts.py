@@ -21,9 +21,10 @@ def discount(value: Any) -> str:
     """
     if value in NAMED:
         return str(value)
-    power = re.fullmatch(r"power:(\d*\.?\d+)", str(value))
-    if power and float(power[1]) > 0:
-        return f"power:{float(power[1]):g}"
+    power = re.fullmatch(r"power:([0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]{1,3})?)", str(value))
+    if power and 0 < float(power[1]) < float("inf"):
+        b = float(power[1])
+        return f"power:{int(b)}" if b == int(b) and b < 2**53 else f"power:{b!r}"
     raise UsageError(
         f"unknown discount {value!r}{nearest(str(value), NAMED)}; allowed: {', '.join(NAMED)}, "
         "power:b with b > 0"

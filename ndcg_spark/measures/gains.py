@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -134,10 +135,16 @@ def imported(path: str, what: str) -> Any:
         UsageError: where it cannot be imported.
     """
     module, _, name = path.partition(":")
+    if module.split(".")[0] in sys.stdlib_module_names:
+        raise UsageError(f"{what} {path!r} is of Python's own library, which has none")
     try:
         found: Any = importlib.import_module(module)
         for part in name.split("."):
             found = getattr(found, part)
-    except (ImportError, AttributeError) as problem:
-        raise UsageError(f"{what} {path!r} cannot be imported: {problem}") from None
+    except SystemExit:
+        raise UsageError(f"{what} {path!r}: the module ends Python when it is imported") from None
+    except Exception as problem:  # whatever the module's own lines raise
+        raise UsageError(
+            f"{what} {path!r} cannot be imported: {type(problem).__name__}: {problem}"
+        ) from None
     return found

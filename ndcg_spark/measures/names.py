@@ -60,7 +60,7 @@ NICKNAMES = {
         ],
     ],
 }
-_NUMBER = re.compile(r"\d*\.?\d+")
+_NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 _PAIR = re.compile(r"-?[\d.]+\s*=\s*[\d.eE+-]+")
 
 
@@ -158,7 +158,9 @@ def _several(text: str, dialect: str) -> list[Measure]:
         if pending:
             found += _named(pending, dialect)
             pending = ""
-        if found and _NUMBER.fullmatch(token):
+        if found and found[-1].dotted and _NUMBER.fullmatch(token):
+            found += _named(f"{found[-1].canonical}.{token}", dialect)
+        elif found and _NUMBER.fullmatch(token):
             found.append(found[-1] @ float(token) if "." in token else found[-1] @ int(token))
         elif "." in token and _PAIR.fullmatch(token.split(".", 1)[1]):
             pending = token
@@ -211,15 +213,19 @@ def _named(text: str, dialect: str) -> list[Measure]:
     dotted = match["dotted"]
     if dotted and "=" in dotted:
         params["gain"], dotted = dotted, None
+    own = spelling.measure.dotted
+    if own and dotted:  # ranx: rbp.95 is p = .95
+        params[own], dotted = _decimal(dotted if "." in dotted else f"0.{dotted}", text), None
     cuts = [cut.strip() for cut in (match["cut"], cut_in_name, dotted) if cut]
     at = spelling.measure.at
     if len(cuts) + (at in params) > 1:
         raise UsageError(f"{text!r} has more than one cut-off")
     if cuts:
-        whole = cuts[0].isdigit() and int(cuts[0]) > 0
+        whole = re.fullmatch("[1-9][0-9]{0,17}", cuts[0])
         plain = int(cuts[0]) if whole else cuts[0]
         params[at] = plain if at == "cutoff" else _decimal(cuts[0], text)
-    return _complete(_build(spelling, params, text), () if cuts else spelling.cuts)
+    given = at in params and params[at] is not None
+    return _complete(_build(spelling, params, text), () if given else spelling.cuts)
 
 
 def _decimal(text: str, name: str) -> float:
@@ -263,8 +269,11 @@ def _arguments(inside: str, text: str) -> dict[str, Any]:
         if not isinstance(call, ast.Call) or call.args:
             raise ValueError("parameters are written name=value")
         return {str(word.arg): ast.literal_eval(word.value) for word in call.keywords}
-    except (SyntaxError, ValueError) as problem:
-        raise UsageError(f"cannot read the parameters of {text!r}: {problem}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise UsageError(
+            f"cannot read the parameters of {text[:200]!r}; write name=value, the value a number, "
+            "a text in quotes or a map {1: 1, 2: 3}"
+        ) from None
 
 
 def _build(spelling: Spelling, params: dict[str, Any], text: str) -> Measure:

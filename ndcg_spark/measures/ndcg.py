@@ -145,9 +145,10 @@ def _overridden(worth: Array, own: Array | None) -> Array:
 @dataclass(frozen=True, kw_only=True)
 class nDCG(  # noqa: N801 - the field's name for it
     GainMeasure,
-    names=("nDCG",),
+    names=("nDCG", "ndcgAt"),
     presets={
         "ndcg_p": {"gain": "exp2"},
+        "ndcg_burges": {"gain": "exp2"},
         "ndcg_rel": {"gain": "binary"},
         "Rndcg": {"cutoff": "R"},
     },

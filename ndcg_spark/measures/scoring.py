@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import os
+import traceback
 from collections.abc import Sequence
 
 import numpy as np
 
-from ndcg_spark.errors import UsageError
+from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.measures import ties
 from ndcg_spark.measures.base import Measure
 from ndcg_spark.measures.batch import Array, Batch, Ints, Mask, counts_before
@@ -41,7 +43,7 @@ def scores(batch: Batch, measures: Sequence[Measure], policies: Policies) -> Arr
     """(n, measures) values; NaN where `no_relevant` is skip or nan and a list has no value."""
     values = np.empty((len(batch), len(measures)))
     for column, measure in enumerate(measures):
-        values[:, column] = _value(measure, batch, policies)
+        values[:, column] = _finite(measure, batch, policies)
         undefined = None if policies.no_relevant == "zero" else measure.undefined(batch)
         if undefined is None:
             continue
@@ -71,6 +73,52 @@ def refuse_ties(measures: Sequence[Measure], policies: Policies) -> None:
             f"ties={policies.ties!r}: no closed form for {', '.join(wanted)}; use "
             "ties='docid_desc' for them"
         )
+
+
+def _finite(measure: Measure, batch: Batch, policies: Policies) -> Array:
+    """The values; a number that is not finite must not become one.
+
+    Raises:
+        InputError: E114, naming the measure.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = (_own_value if measure.is_own() else _value)(measure, batch, policies)
+    wrong = ~np.isfinite(values)
+    if np.any(wrong):
+        raise InputError(
+            "E114",
+            f"{measure} of {np.count_nonzero(wrong)} list(s) is no finite number: grades, gains or "
+            "max_rel are too large for its sums in double precision",
+        )
+    return values
+
+
+def _own_value(measure: Measure, batch: Batch, policies: Policies) -> Array:
+    """The values of a measure of the user's own: it may read the arrays, and must give numbers.
+
+    Raises:
+        UsageError: naming the measure and its line, or what it gave instead of (n,) numbers.
+    """
+    for array in vars(batch).values():
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
+    try:
+        values = _value(measure, batch, policies)
+    except (InputError, UsageError):
+        raise
+    except Exception as problem:
+        where = traceback.extract_tb(problem.__traceback__)[-1]
+        raise UsageError(
+            f"the measure {measure} failed: {type(problem).__name__}: {problem} "
+            f"({os.path.basename(where.filename)}, line {where.lineno}: {where.line})"
+        ) from problem
+    shape, kind = np.shape(values), getattr(np.asarray(values), "dtype", None)
+    if shape != (len(batch),) or not np.issubdtype(kind, np.number) or np.iscomplexobj(values):
+        raise UsageError(
+            f"the measure {measure} gave an array of shape {shape} and type {kind} instead of "
+            f"({len(batch)},) numbers, one for each list"
+        )
+    return np.asarray(values, np.float64)
 
 
 def _value(measure: Measure, batch: Batch, policies: Policies) -> Array:

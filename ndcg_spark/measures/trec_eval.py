@@ -163,7 +163,7 @@ class TrecG(RunningGain, names=("G",), trec="G", dialect="trec_eval"):
         cost = cost + np.maximum(rank - n_ideal[row], 0)
         own = scan(worth, batch.hit_offsets, np.add)
         good = worth > 0
-        terms = worth[good] / np.log2(2.0 + cost[good] - own[good])
+        terms = worth[good] / np.log2(2.0 + (cost[good] - own[good]))
         total = row_sums(ideal.row, ideal.gain, len(batch))
         return ratio(batch.sum_hits(good, terms), total)
 

@@ -8,7 +8,7 @@ from ndcg_spark.stats.gates import Gate
 ROW = {
     "baseline": "a", "candidate": "b", "measure": "nDCG@10", "segment": "all", "test": "t",
     "delta": -0.02, "mean_baseline": 0.5, "p_value": 0.01, "p_adjusted": 0.03,
-    "correction": "holm", "note": None,
+    "correction": "holm", "note": None, "p_least": None,
 }  # fmt: skip
 
 
@@ -30,3 +30,9 @@ def test_a_gate_that_nothing_can_decide_is_broken():
     unknown = {"p_value": None, "p_adjusted": None, "note": "all alike"}
     assert "all alike" in broken("nDCG@10 worse p<0.05", **unknown)
     assert "no common query" in broken("nDCG@10 worse", delta=None)
+
+
+def test_a_gate_whose_test_cannot_reject_is_broken():
+    assert broken("nDCG@10 worse p<0.05", p_least=0.06, p_adjusted=0.06)
+    assert not broken("nDCG@10 worse p<0.05", p_least=0.04, p_adjusted=0.06)
+    assert not broken("nDCG@10 better p<0.05", p_least=0.06, p_adjusted=0.06)

@@ -211,7 +211,7 @@ def test_b7_the_family_of_tests_of_all_systems():
 
     def rows():
         return [
-            {"p_value": p, "segment": s, "measure": m}
+            {"p_value": p, "segment": s, "measure": m, "p_least": None, "alpha": 0.05}
             for s in ("all", "x") for m in ("AP", "RR", "P@5") for p in (0.004, 0.02, None)
         ]  # fmt: skip
 
@@ -225,6 +225,16 @@ def test_b7_the_family_of_tests_of_all_systems():
         _correct(found, test, correction)
         assert found[0]["p_adjusted"] == pytest.approx(right)
         assert found[2]["p_adjusted"] is None
+    for test, correction, least in (
+        ("t", "holm", 0.012), ("tukey", "holm", 0.006), ("t", "none", 0.001)
+    ):  # fmt: skip
+        found = [{**row, "p_least": 0.001, "note": "x"} for row in rows()]
+        _correct(found, test, correction)
+        assert found[0]["p_least"] == pytest.approx(least)
+        assert found[0]["note"] == "x"
+    found = [{**row, "p_least": 0.005, "note": "x"} for row in rows()]
+    _correct(found, "t", "bh")
+    assert found[0]["note"].startswith("undecidable: corrected p is 0.06 at least, over 12")
     found = rows()
     for row in found:
         row["p_value"] = 0.9

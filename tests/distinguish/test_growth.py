@@ -84,6 +84,7 @@ def test_simulated_means(power):
     assert found[:, 2, 0, -1].mean() < 0.86
 
 
+@pytest.mark.slow
 def test_curves_and_plug_in_limits(power):
     growth, batches = power
     found = sums(batches, growth)
@@ -105,7 +106,7 @@ def test_curves_and_plug_in_limits(power):
         y, exact = theory.power_family(m)
         for name, dis, cutoff in (
             ("nDCG(dis='power:0.5')", "power:0.5", None),
-            ("nDCG(cutoff='n/5')", "log2", "n/5"),
+            ("nDCG@n/5", "log2", "n/5"),
         ):
             row = rows[run, name, 10_000]
             limit = theory.limit(y, exact, dis, cutoff)
@@ -192,6 +193,7 @@ def test_values_do_not_depend_on_the_neighbours():
     assert together.tobytes() == alone.tobytes()
 
 
+@pytest.mark.slow
 def test_averaged_ties():
     """The mean over many random orders of tied documents."""
     measures, worth = growing_measures("nDCG,nDCG@10")
@@ -257,6 +259,7 @@ def test_signal_to_noise_grows_as_a_power():
     assert verdicts.snr_exponent((100, 1000), [1.0, 2.0]) is None
 
 
+@pytest.mark.slow
 def test_pairs_of_the_power_family(power):
     """Signal to noise at 10^4 documents, its growth, and who is never told apart."""
     growth, batches = power
@@ -339,13 +342,14 @@ def test_the_papers_findings_on_clicks():
     spread = {str(m): mean["A", str(m)] - mean["random", str(m)] for m in growth.measures}
     assert spread["nDCG"] < spread["nDCG(dis='power:0.5')"] / 2
     verdict = {(r["run_a"], r["run_b"], r["measure"]): r["verdict"] for r in verdicts.pairs(found)}
-    for measure in ("nDCG", "nDCG(dis='power:0.5')", "nDCG(cutoff='n/5')"):
+    for measure in ("nDCG", "nDCG(dis='power:0.5')", "nDCG@n/5"):
         for pair in (("A", "B"), ("A", "random"), ("B", "random")):
             assert verdict[(*pair, measure)] == SEPARATES
     assert verdict["A", "B", "nDCG(dis='exp2')"] == SAME
     assert SEPARATES not in {v for k, v in verdict.items() if k[2] == "nDCG(dis='exp2')"}
 
 
+@pytest.mark.slow
 def test_advice(power):
     growth, batches = power
     found = sums(batches, growth)

@@ -7,9 +7,11 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import ndcg_spark as nd
-from ndcg_spark.measures import Batch
+from ndcg_spark.measures import Batch, Policies, scores
 from tests.reference import batch_of, collection, values
 
 SEEDS = range(60)
@@ -170,6 +172,46 @@ def test_a_share_of_the_list_is_exact_where_floats_are_not():
     batch = Batch.of(hits=[[(29, 1)]], grades=[[(1, 1)]], n_ret=[100])
     assert int(0.29 * 100) == 28  # the trap
     assert nd.parse_measure("Success@0.29n").score(batch) == [1.0]
+
+
+EXTREME = st.sampled_from([0.0, 1.0, 3.0, 1e6, 1022.0, 1023.0, 1024.0, 1e18, 1e154, 1e300, 1.7e308])
+
+
+@given(
+    st.lists(EXTREME, min_size=1, max_size=6), st.sampled_from(["linear", "exp2", "{1e6: 1e308}"])
+)
+@settings(max_examples=60, deadline=None)
+def test_extreme_grades_are_refused_or_finite(grades, gain):
+    """Every measure of the registry: a finite number, or E114 by name; never a warning."""
+    counts = [[(g, grades.count(g)) for g in sorted(set(grades))]]
+    batch = Batch.of(hits=[list(enumerate(grades, 1))], grades=counts)
+    batch = dataclasses.replace(batch, hit_score=np.arange(len(grades), 0, -1.0))
+    for kind in nd.catalogue():
+        if not kind.__module__.startswith("ndcg_spark."):
+            continue
+        measure = kind.example()
+        if measure.gain_function() is not None:
+            own = {1e6: 1e308} if gain.startswith("{") else gain
+            measure = dataclasses.replace(measure, gain=own)
+        try:
+            values = scores(batch, [measure], Policies())
+        except nd.InputError as problem:
+            assert problem.code == "E114"
+            assert str(measure).split("(")[0] in str(problem)
+        else:
+            assert np.all(np.isfinite(values)), measure
+
+
+def test_the_largest_grade_of_exp2():
+    batch = Batch.of(hits=[[(1, 1023)]], grades=[[(1023, 1)]])
+    assert scores(batch, [nd.nDCG(gain="exp2")], Policies())[0, 0] == 1.0
+    twice = Batch.of(hits=[[(r, 1023) for r in range(1, 5)]], grades=[[(1023, 4)]])
+    with pytest.raises(nd.InputError, match=r"E114: DCG\(gain='exp2'\) of 1 list"):
+        scores(twice, [nd.DCG(gain="exp2")], Policies())
+    with pytest.raises(nd.InputError, match="E114: a grade of 4 is above max_rel of ERR"):
+        nd.ERR(max_rel=3).score(Batch.of(hits=[[(1, 4)]], grades=[[(4, 1)]]))
+    large = nd.ERR(max_rel=2000).score(Batch.of(hits=[[(1, 1999)]], grades=[[(1999, 1)]]))
+    assert large[0] == 0.5
 
 
 def test_pairs_that_would_take_for_ever_are_refused():

@@ -76,6 +76,7 @@ def test_bounds(row):
         assert not measure.bounded or 0 <= value <= 1, str(measure)
 
 
+@pytest.mark.slow
 @given(lists())
 @settings(max_examples=100, deadline=None)
 def test_the_ideal_order_scores_exactly_one(row):

@@ -104,6 +104,14 @@ def test_the_company_of_other_lists_changes_nothing():
         assert scores(whole, [measure], policies)[:, 0].tolist() == alone, str(measure)
 
 
+@pytest.mark.parametrize("ties", ["best", "worst", "mean"])
+@pytest.mark.parametrize("measure", [nd.INST(max_rel=2), nd.BPM(max_rel=2, cutoff=5)])
+def test_no_bounds_for_users_who_adapt(measure, ties):
+    with pytest.raises(nd.UsageError, match=f"no closed form for {measure.canonical}"):
+        refuse_ties([measure], Policies(ties=ties))
+    refuse_ties([nd.SDCG(max_rel=2, cutoff=5)], Policies(ties=ties))
+
+
 def test_measures_without_a_closed_form_are_refused_by_name():
     wanted = nd.parse_measures("nDCG,bpref,ERR(max_rel=3)@5,infAP,trec_eval:G")
     with pytest.raises(nd.UsageError, match=r"no closed form for Bpref, ERR\(max_rel=3\)@5, infAP"):
