@@ -12,15 +12,16 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from ndcg_spark.measures.batch import Array
+from ndcg_spark.stats.distributions import t_quantile, t_two_sided
 
 FEWEST = 20  # buckets with impressions below which no error is given
+ROUGH = 200  # below which an error is rough: its own relative error is 1 / sqrt(2 K)
 
 
 @dataclass(frozen=True)
@@ -64,13 +65,18 @@ def standard_error(residuals: Array, used: int) -> float | None:
 
 
 def interval(
-    center: float, se: float | None, confidence: float
+    center: float, se: float | None, used: int, confidence: float
 ) -> tuple[float | None, float | None]:
-    """The normal interval; buckets are many, so that t would be the same."""
+    """Student's interval with one degree of freedom less than there are buckets in use."""
     if se is None:
         return None, None
-    half = NormalDist().inv_cdf((1 + confidence) / 2) * se
+    half = t_quantile((1 + confidence) / 2, used - 1) * se
     return center - half, center + half
+
+
+def p_value(delta: float, se: float | None, used: int) -> float | None:
+    """The two-sided p of a difference with this error; None where there is no error."""
+    return t_two_sided(delta / se, used - 1) if se else None
 
 
 def summaries(
@@ -89,7 +95,8 @@ def summaries(
             for name, (arm, n, undefined) in arms.items():
                 small = n < smallest
                 se = None if small else standard_error(arm.residuals, arm.used)
-                low, high = interval(arm.mean or 0.0, None if arm.mean is None else se, confidence)
+                known = None if arm.mean is None else se
+                low, high = interval(arm.mean or 0.0, known, arm.used, confidence)
                 rows.append(
                     {
                         **keys,
@@ -105,6 +112,7 @@ def summaries(
                         "se": se,
                         "coverage": (n - undefined) / n if n else None,
                         "suppressed": small,
+                        "n_buckets": arm.used,
                     }
                 )
         yield pa.RecordBatch.from_pylist(rows, schema)
@@ -137,8 +145,7 @@ def differences(
                 delta = arm.mean - base.mean
                 both = int(np.count_nonzero(arm.counts + base.counts))
                 se = standard_error(arm.residuals - base.residuals, both)
-                low, high = interval(delta, se, confidence)
-                z = delta / se if se else None
+                low, high = interval(delta, se, both, confidence)
                 rows.append(
                     {
                         "segment": group["segment"],
@@ -151,10 +158,24 @@ def differences(
                         "se": se,
                         "ci_low": low,
                         "ci_high": high,
-                        "z": z,
-                        "p_value": None if z is None else math.erfc(abs(z) / math.sqrt(2)),
+                        "t": delta / se if se else None,
+                        "p_value": p_value(delta, se, both),
+                        "n_buckets": both,
                     }
                 )
+        yield pa.RecordBatch.from_pylist(rows, schema)
+
+
+def unit_intervals(
+    batches: Iterator[pa.RecordBatch], confidence: float, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Rows of DAILY of queries or users, with Student's interval of their means."""
+    for batch in batches:
+        rows = batch.to_pylist()
+        for row in rows:
+            units = int(row["sum_weight"] or 0)
+            low, high = interval(row["mean"] or 0.0, row["se"], units, confidence)
+            row["ci_low"], row["ci_high"] = low, high
         yield pa.RecordBatch.from_pylist(rows, schema)
 
 

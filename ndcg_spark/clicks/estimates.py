@@ -14,8 +14,8 @@ from ndcg_spark.measures.batch import Array
 
 ESTIMATES = (
     "name string, run string, utility string, n_impressions bigint, n_clicks bigint, ips double, "
-    "se double, ci_low double, ci_high double, snips_click double, ess double, ess_share double, "
-    "max_weight_share double, n_clipped bigint, n_unsupported bigint"
+    "se double, ci_low double, ci_high double, n_buckets bigint, snips_click double, ess double, "
+    "ess_share double, max_weight_share double, n_clipped bigint, n_unsupported bigint"
 )
 
 
@@ -35,7 +35,7 @@ def ips_estimate(rows: Sequence[Mapping[str, Any]], impressions: Array) -> dict[
     squared = math.fsum(row["sum_weight_squared"] for row in rows)
     largest = max((row["max_weight"] for row in rows), default=0.0)
     se = standard_error(arm.residuals, arm.used)
-    low, high = interval(arm.mean or 0.0, se, 0.95)
+    low, high = interval(arm.mean or 0.0, se, arm.used, 0.95)
     ess = weight**2 / squared if squared else None
     return {
         "n_impressions": int(arm.n),
@@ -44,6 +44,7 @@ def ips_estimate(rows: Sequence[Mapping[str, Any]], impressions: Array) -> dict[
         "se": se,
         "ci_low": low,
         "ci_high": high,
+        "n_buckets": arm.used,
         "snips_click": float(sums.sum()) / weight if weight else None,
         "ess": ess,
         "ess_share": ess / clicks if ess is not None and clicks else None,

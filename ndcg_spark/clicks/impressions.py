@@ -12,13 +12,14 @@ from pyspark.sql import types as T
 
 from ndcg_spark.clicks.patterns_kernel import Gains
 from ndcg_spark.errors import InputError, UsageError, nearest
-from ndcg_spark.tables.segments import segment_text
+from ndcg_spark.tables.segments import ALL, segment_text
 
 # what an impression may have, beside events and segment columns
 KEYS = ("impression_id", "event_ts", "event_date", "query_id", "user_id", "arm", "is_bot")
 ITEMS = ("doc_id", "rank", "dwell_s", "propensity")
 NESTED, CLICKED = "results", "clicked_ids"
 ALL_ARMS = "all"
+WITH_BOTS = "all+bots"  # the segment of all impressions, bots included
 
 
 @dataclass(frozen=True)
@@ -290,5 +291,5 @@ def segment_texts(segments: Sequence[str]) -> Column:
         ``all+bots``
     """
     texts = [segment_text(segment.split("|")) for segment in segments]
-    people = F.array(F.lit("all"), F.lit("all+bots"), *texts)
-    return F.when(F.col("is_bot"), F.array(F.lit("all+bots"))).otherwise(people)
+    people = F.array(F.lit(ALL), F.lit(WITH_BOTS), *texts)
+    return F.when(F.col("is_bot"), F.array(F.lit(WITH_BOTS))).otherwise(people)

@@ -40,6 +40,8 @@ from ndcg_spark.tables.small import stage_rows
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
 
+OPTIONAL = ("daily", "arm_differences")  # written where there is a row for them
+
 
 @dataclasses.dataclass(frozen=True)
 class ClickDay:
@@ -162,7 +164,7 @@ def _publish(
         "counts": counts,
     }
     output.write_json("click_manifest", "_manifest.json", manifest)
-    output.publish([*wanted, "click_manifest"])
+    output.publish([*wanted, "click_manifest"], OPTIONAL)
     return {name: output.published(name) for name in [*wanted, "click_manifest"]}
 
 

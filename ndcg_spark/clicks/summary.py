@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from statistics import NormalDist
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.arrays.schemas import arrow_schema
 from ndcg_spark.clicks import clusters_kernel as clusters
+from ndcg_spark.clicks.impressions import WITH_BOTS
 from ndcg_spark.clicks.states import merged_state
 from ndcg_spark.engine.whole_sums import whole_sum
 
@@ -18,13 +18,13 @@ CONFIDENCE = 0.95
 DAILY = (
     "segment string, arm string, unit string, measure string, n_units bigint, "
     "n_undefined bigint, mean double, std double, ci_low double, ci_high double, "
-    "sum_weight double, se double, coverage double, suppressed boolean, weighted double, "
-    "sqrt_weighted double"
+    "sum_weight double, se double, coverage double, suppressed boolean, n_buckets bigint, "
+    "weighted double, sqrt_weighted double"
 )
 DIFFERENCES = (
     "segment string, measure string, baseline string, candidate string, mean_baseline double, "
-    "mean_candidate double, delta double, se double, ci_low double, ci_high double, z double, "
-    "p_value double"
+    "mean_candidate double, delta double, se double, ci_low double, ci_high double, t double, "
+    "p_value double, n_buckets bigint"
 )
 PSEUDO = "run_id string, query_id bigint, segment string, measure string, value double"
 
@@ -66,18 +66,20 @@ def arm_scores(state: DataFrame, smallest: int = 100) -> DataFrame:
     """Arms as systems and buckets of users as queries: run_id, query_id, segment, measure, value.
 
     The input of a comparison whose errors are clustered by user (`clusters.pseudo_values`). An arm
-    with fewer than `smallest` impressions is left out.
+    with fewer than `smallest` impressions is left out, and so is the segment ``all+bots``: it asks
+    what ``all`` asks, and would be corrected for as another question.
     """
     kernel = functools.partial(
         clusters.pseudo_values, smallest=smallest, schema=arrow_schema(PSEUDO)
     )
-    return _by_arms(state).mapInArrow(kernel, PSEUDO)
+    people = state.where(F.col("segment") != WITH_BOTS)
+    return _by_arms(people).mapInArrow(kernel, PSEUDO)
 
 
 def unit_summary(state: DataFrame, unit: str) -> DataFrame:
     """DAILY of UNIT_STATE (per query or user): three means side by side.
 
-    mean: every unit counts alike, with the normal interval by the units' deviation; weighted: by
+    mean: every unit counts alike, with Student's interval by the units' deviation; weighted: by
     its impressions (the mean over impressions); sqrt_weighted: by the square root of its
     impressions. n_undefined counts the units without any defined value.
     """
@@ -104,8 +106,8 @@ def unit_summary(state: DataFrame, unit: str) -> DataFrame:
     spread = F.greatest(F.col("squares") - known * center * center, F.lit(0.0))
     std = F.when(known > 1, F.sqrt(spread / (known - 1)))
     se = std / F.sqrt(known.cast("double"))
-    half = F.lit(NormalDist().inv_cdf((1 + CONFIDENCE) / 2)) * se
-    return sums.select(
+    none = F.lit(None)
+    means = sums.select(
         "segment",
         "arm",
         F.lit(unit).alias("unit"),
@@ -114,15 +116,20 @@ def unit_summary(state: DataFrame, unit: str) -> DataFrame:
         (F.col("n_units") - known).alias("n_undefined"),
         center.alias("mean"),
         std.alias("std"),
-        (center - half).alias("ci_low"),
-        (center + half).alias("ci_high"),
+        none.cast("double").alias("ci_low"),
+        none.cast("double").alias("ci_high"),
         known.cast("double").alias("sum_weight"),
         se.alias("se"),
         (known / F.col("n_units")).alias("coverage"),
         F.lit(False).alias("suppressed"),
+        none.cast("bigint").alias("n_buckets"),
         "weighted",
         "sqrt_weighted",
     )
+    kernel = functools.partial(
+        clusters.unit_intervals, confidence=CONFIDENCE, schema=arrow_schema(DAILY)
+    )
+    return means.mapInArrow(kernel, DAILY)
 
 
 def _by_arms(state: DataFrame) -> DataFrame:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TextIO
+from collections.abc import Mapping, Sequence
+from typing import Any, TextIO
 
 from ndcg_spark.clicks.bias_job import BiasFound
+from ndcg_spark.clicks.clusters_kernel import ROUGH
 from ndcg_spark.clicks.job import ClickDay
 from ndcg_spark.engine.text import interval, number, print_rows, text_table
 
@@ -37,10 +39,22 @@ def print_clicks(found: ClickDay, how: str, out: TextIO) -> None:
     columns = ("unit", "measure", "segment", "arm", "mean", "weighted", "sqrt_weighted")
     print_rows(means, columns, out)
     trend = [row for row in found.trend if row["segment"] == "all"]
+    _warn_of_few([*found.daily, *found.differences], out)
     print_rows(trend, ("measure", "arm", "days", "before", "now", "change"), out)
     print("\n" + ", ".join(f"{name} {n}" for name, n in found.counts.items()), file=out)
     for table, path in found.tables.items():
         print(f"{table}: {path}", file=out)
+
+
+def _warn_of_few(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
+    """An error from few buckets of users is rough itself."""
+    few = [row["n_buckets"] for row in rows if (row["n_buckets"] or ROUGH) < ROUGH]
+    if few:
+        print(
+            f"\nfew users: {min(few)} buckets in use somewhere; an error is rough below {ROUGH} "
+            "(its own relative error is 1 / sqrt(2 K))",
+            file=out,
+        )
 
 
 def print_bias(found: BiasFound, how: str, out: TextIO) -> None:
@@ -57,6 +71,7 @@ def print_bias(found: BiasFound, how: str, out: TextIO) -> None:
     )
     columns = ("name", "run", "ips", "se", "snips_click", "ess_share", "n_clipped", "n_unsupported")
     print_rows(found.estimates, columns, out)
+    _warn_of_few(found.estimates, out)
     print_rows(found.sweep, ("name", "delta", "se"), out)
     for eta in found.sign_flips:
         print(f"the sign flips at eta {eta:.2f}", file=out)

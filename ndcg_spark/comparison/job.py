@@ -26,6 +26,7 @@ from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
 
 SCORE_BYTES = 30  # measured: what a row of scores takes while its query is gathered
+OPTIONAL = ("discriminative_power", "asl_curve", "agreement")  # with --which-measure only
 BUCKETS = 200  # buckets of users below which an error is rough (1 / sqrt(2 K))
 
 
@@ -70,7 +71,7 @@ def compare_job(job: CompareJob) -> ComparisonFound:
         if output:
             manifest = _manifest(job, engine, rows, inputs, started)
             with output.writing():
-                published = publish_rows(spark, output, tables, manifest)
+                published = publish_rows(spark, output, tables, manifest, optional=OPTIONAL)
     return ComparisonFound(engine, rows, found, published, _broken(job, rows))
 
 

@@ -60,10 +60,10 @@ def refused(problem: Exception) -> Exception:
     """The InputError or UsageError that a worker raised, out of the engine's error around it."""
     if isinstance(problem, (InputError, UsageError)):
         return problem
-    found = re.search(r"errors\.InputError: (E\d+): (.*)", str(problem))
+    found = re.search(r"\bInputError: (E\d+): (.*)", str(problem))
     if found:
         return InputError(found[1], found[2].strip())
-    misused = re.search(r"errors\.UsageError: (.*)", str(problem))
+    misused = re.search(r"\bUsageError: (.*)", str(problem))
     return UsageError(misused[1].strip()) if misused else problem
 
 

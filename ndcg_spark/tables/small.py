@@ -30,13 +30,15 @@ def publish_rows(
     tables: Mapping[str, tuple[Rows, str]],
     manifest: Mapping[str, Any],
     staged: Sequence[str] = (),
+    optional: Sequence[str] = (),
 ) -> dict[str, str]:
     """Stage and publish tables, each given as rows and schema, the manifest last; their places.
 
     staged: other tables of the same run, which are staged already
+    optional: tables of such a run that this one does not write; older ones are removed
     """
     stage_rows(spark, output, tables)
     output.write_json("manifest", "_manifest.json", manifest)
     names = [*staged, *tables, "manifest"]
-    output.publish(names)
+    output.publish(names, optional)
     return {name: output.published(name) for name in names}

@@ -97,8 +97,11 @@ class Output:
         with self._fs.open_output_stream(f"{self._attempt(table)}/{name}") as stream:
             stream.write(json.dumps(content, indent=1, sort_keys=True, default=str).encode())
 
-    def publish(self, tables: Sequence[str]) -> None:
+    def publish(self, tables: Sequence[str], optional: Sequence[str] = ()) -> None:
         """Put the staged tables in place, the last one last; all of them, or after a kill later.
+
+        optional: tables that such a run may write; an older one of this partition is removed where
+            the run has none, or it would be taken for this run's
 
         Raises:
             InputError: E155 where the table on disk is partitioned otherwise.
@@ -113,6 +116,12 @@ class Output:
             }
             for t in tables
         ]
+        gone = [t for t in optional if t not in tables and self._exists(self._target(t))]
+        olds = [
+            {"new": "", "old": f"{self._work}/old-{self._id}-{t}", "to": self._target(t)}
+            for t in gone
+        ]
+        moves = [*olds, *moves]
         for move in moves:
             self._fs.create_dir(move["to"].rsplit("/", 1)[0], recursive=True)
         self._write_atomically(f"{self._work}/journal.json", json.dumps(moves))
@@ -131,11 +140,12 @@ class Output:
     def _finish(self, moves: Sequence[Mapping[str, str]]) -> None:
         """Carry out the moves that are not done yet; every step may already have happened."""
         for move in moves:
-            if not self._exists(move["new"]):
+            if move["new"] and not self._exists(move["new"]):
                 continue  # this table is in place
             if self._exists(move["to"]) and not self._exists(move["old"]):
                 self._fs.move(move["to"], move["old"])
-            self._fs.move(move["new"], move["to"])
+            if move["new"]:
+                self._fs.move(move["new"], move["to"])
         self._fs.delete_file(f"{self._work}/journal.json")
         for move in moves:
             self._remove(move["old"])

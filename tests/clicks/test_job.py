@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from ndcg_spark.stats.distributions import t_quantile
 from tests.clicks.test_patterns import DAY, log
 
 
@@ -200,7 +201,7 @@ def test_means_by_query_with_their_error(stored, run_cli):
         assert rows[unit]["mean"] == pytest.approx(mean, abs=1e-8)
         assert rows[unit]["std"] == pytest.approx(std, abs=1e-6)
         assert rows[unit]["sum_weight"] == len(own)
-    half = 1.959964 * rows["query"]["std"] / len(means) ** 0.5
+    half = t_quantile(0.975, len(means) - 1) * rows["query"]["std"] / len(means) ** 0.5
     assert rows["query"]["ci_high"] - rows["query"]["mean"] == pytest.approx(half, rel=1e-5)
 
 

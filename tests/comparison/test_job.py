@@ -204,6 +204,34 @@ def test_what_cannot_be_compared(spark, scores):
         nd.compare(scores.unionAll(scores.where("query_id = 'q7'")))
 
 
+def test_replicates_grow_with_the_comparisons(spark):
+    """Six candidates that are all worse on eight measures: 48 comparisons, that 1,000 cannot judge."""
+    random = np.random.default_rng(6)
+    data = [
+        (f"s{r}", f"q{q}", measure, float(0.8 - 0.6 * (r > 0) + 0.05 * random.standard_normal()))
+        for r in range(7) for q in range(30) for measure in nd.parse_measures("P.1,2,3,4,5,6,7,8")
+    ]  # fmt: skip
+    scores = spark.createDataFrame([(a, b, str(m), v) for a, b, m, v in data], SCHEMA)
+    rows = nd.compare(scores, baseline="s0", test="bootstrap").collect()
+    assert {row["replicates"] for row in rows} == {19_200}
+    assert all(row["p_adjusted"] < 0.01 and row["p_least"] < 0.05 for row in rows)
+    few = nd.compare(scores, baseline="s0", test="bootstrap", replicates=900).collect()
+    assert all(row["p_least"] > 0.05 for row in few)
+    assert all(row["note"].startswith("undecidable: corrected p is 0.0533") for row in few)
+    exact = nd.compare(scores.where("query_id < 'q14'"), "s0", test="wilcoxon").collect()
+    assert {row["p_least"] for row in exact} == {min(1.0, 48 * 2 / 2**6)}
+
+
+def test_a_rerun_without_which_measure_removes_its_tables(evaluated, run_cli, tmp_path):
+    stored = ("compare", "--scores", evaluated, "--out", tmp_path / "out")
+    assert run_cli(*stored, "--which-measure", "--replicates", "100")[0] == 0
+    assert (tmp_path / "out" / "asl_curve").is_dir()
+    assert run_cli(*stored)[0] == 0
+    assert sorted(p.name for p in (tmp_path / "out").iterdir() if p.name[0] != ".") == [
+        "comparison", "manifest"
+    ]  # fmt: skip
+
+
 def test_which_measure_to_trust(spark):
     random = np.random.default_rng(4)
     data = []
