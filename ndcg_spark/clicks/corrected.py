@@ -2,40 +2,41 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark.arrays.whole_sums import units
 from ndcg_spark.clicks import estimates, propensities
 from ndcg_spark.clicks.impressions import Shape, impressions
 from ndcg_spark.clicks.labels import click_counts, shown_results
 from ndcg_spark.clicks.options import ClickBiasJob
+from ndcg_spark.clicks.positions import Positions, positions_of
 from ndcg_spark.errors import InputError
 from ndcg_spark.measures.batch import Array
 from ndcg_spark.tables.contracts import RUNS, conform
 
 ETAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
-CLOSE = 1e-7  # EM ends when no propensity moves by more
-PROPENSITIES = "segment string, rank int, propensity double, method string"
+
+
+PROPENSITIES = "segment string, rank int, propensity double, method string, n_documents bigint"
 SWEEP = "name string, delta double, se double"
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Bias:
-    """Propensities by rank, the power law's exponent that fits them, rows of ESTIMATES and SWEEP,
-    and the exponents at which the candidate's difference changes its sign."""
+    """Propensities by rank, the power law's exponent that fits them, how many documents link a rank
+    with the others, rows of ESTIMATES and SWEEP, and the exponents at which the candidate's
+    difference changes its sign. fit: how an iterative method ended; None for the others."""
 
     propensities: dict[int, float]
     eta: float | None
+    links: dict[int, int]
+    fit: dict[str, float] | None
     estimates: list[Row]
     sweep: list[Row]
     sign_flips: list[float]
@@ -43,7 +44,13 @@ class Bias:
     def propensity_rows(self, method: str) -> list[Row]:
         """Rows of PROPENSITIES."""
         return [
-            {"segment": "all", "rank": rank, "propensity": p, "method": method}
+            {
+                "segment": "all",
+                "rank": rank,
+                "propensity": p,
+                "method": method,
+                "n_documents": self.links.get(rank),
+            }
             for rank, p in self.propensities.items()
         ]
 
@@ -56,15 +63,17 @@ def bias_of(job: ClickBiasJob, log: DataFrame, shape: Shape, candidate: DataFram
     """
     log = impressions(log, shape, job.dates)
     shown = shown_results(log, shape)
-    found = _propensities(job, click_counts(shown))
+    position = positions_of(job, click_counts(shown))
+    found = position.propensities
     counts = _impressions(log, job.buckets)
     deepest = shown.where("clicked").agg(F.max("rank")).collect()[0][0]
     if not counts.sum() or deepest is None:
         raise InputError("E103", f"no click of {', '.join(job.dates)} in {job.impressions}")
-    _refuse_bare(job, found, deepest, candidate is not None)
+    _refuse_bare(job, position, deepest, candidate is not None)
     tables = {job.method: found, **_powers(deepest)}
     eta = propensities.fitted_eta(found) if len(found) > 1 else None
-    return Bias(found, eta, **_values(job, shown, tables, counts, candidate))
+    values = _values(job, shown, tables, counts, candidate)
+    return Bias(found, eta, position.links, position.fit, **values)
 
 
 def _impressions(log: DataFrame, buckets: int) -> Array:
@@ -75,80 +84,27 @@ def _impressions(log: DataFrame, buckets: int) -> Array:
     return counts
 
 
-def _refuse_bare(
-    job: ClickBiasJob, found: dict[int, float], deepest: int, has_candidate: bool
-) -> None:
-    reach = deepest if has_candidate else min(deepest, job.cutoff or deepest)
-    bare = [rank for rank in range(1, reach + 1) if rank not in found]
-    if bare:
-        raise InputError(
-            "E137",
-            f"clicks down to rank {deepest}, but no propensity for rank {bare[0]}: take "
-            "--method power_law, a larger --depth, or --cutoff",
-        )
-
-
-def _propensities(job: ClickBiasJob, counts: DataFrame) -> dict[int, float]:
-    counts = counts.where(F.col("rank") <= job.depth)
-    if job.method == "power_law":
-        return dict(enumerate(map(float, propensities.power_law(job.eta, job.depth)), 1))
-    if job.method == "em":
-        return _em(counts, job.depth, job.iterations)
-    rows = propensities.rank_ratios(counts, job.method).collect()
-    ratios = [(r["rank"], r["to_rank"], float(r["rate"]), float(r["to_rate"])) for r in rows]
-    return propensities.chained(ratios, job.method)
-
-
-def _em(counts: DataFrame, depth: int, iterations: int) -> dict[int, float]:
-    """EM on the position-based model; each iteration is one pass that sends back `depth` sums.
-
-    A document's relevance is not kept: it is fitted anew to the current propensities.
-    """
-    cell = F.struct("rank", "n_impressions", "n_clicks")
-    docs = counts.groupBy("query_id", "doc_id").agg(F.collect_list(cell).alias("cells"))
-    docs = docs.select("cells").persist()
-    propensity = 1.0 / np.arange(1, depth + 1)
-    for _ in range(iterations):
-        step = functools.partial(_em_step, propensity=propensity)
-        sums = docs.mapInArrow(step, "rank int, examined bigint, shown bigint").groupBy("rank")
-        rows = sums.agg(F.sum("examined").alias("e"), F.sum("shown").alias("n")).collect()
-        new = propensity.copy()
-        for row in rows:
-            new[row["rank"] - 1] = row["e"] / 2**20 / row["n"] if row["n"] else np.nan
-        new = new / new[0]
-        moved = float(np.nanmax(np.abs(new - propensity)))
-        propensity = new
-        if moved < CLOSE:
-            break
-    docs.unpersist()
-    return {rank: float(p) for rank, p in enumerate(propensity, 1) if np.isfinite(p) and p > 0}
-
-
-def _em_step(batches: Iterator[pa.RecordBatch], propensity: Array) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        cells = batch.column("cells")
-        flat = cells.flatten()
-        row = np.repeat(
-            np.arange(batch.num_rows), cells.value_lengths().to_numpy(zero_copy_only=False)
-        )
-        rank = flat.field("rank").to_numpy() - 1
-        n, k = np.zeros((2, batch.num_rows, len(propensity)))
-        n[row, rank] = flat.field("n_impressions").to_numpy()
-        k[row, rank] = flat.field("n_clicks").to_numpy()
-        relevance = estimates.em_relevance(propensity, n, k)
-        examined = estimates.em_examined(propensity, relevance, n, k)
-        yield pa.RecordBatch.from_pydict(
-            {
-                "rank": pa.array(np.arange(1, len(propensity) + 1), pa.int32()),
-                "examined": pa.array(units(examined, 20)),
-                "shown": pa.array(n.sum(axis=0).astype(np.int64)),
-            }
-        )
-
-
 def _powers(depth: int) -> dict[str, dict[int, float]]:
     laws = {f"eta={eta:g}": propensities.power_law(eta, depth) for eta in ETAS}
     return {name: dict(enumerate(map(float, law), 1)) for name, law in laws.items()}
+
+
+def _refuse_bare(job: ClickBiasJob, position: Positions, deepest: int, has_candidate: bool) -> None:
+    """Refuse clicks at ranks that have no propensity, naming the cause."""
+    reach = deepest if has_candidate else min(deepest, job.cutoff or deepest)
+    bare = [rank for rank in range(1, reach + 1) if rank not in position.propensities]
+    if not bare:
+        return
+    cause = f"--depth is {job.depth}; take a larger one, or --cutoff"
+    if bare[0] <= job.depth:
+        n = position.links.get(bare[0], 0)
+        cause = (
+            f"{n} clicked documents were shown there and at another rank that leads to rank 1, too "
+            f"few for {job.method}; take --method em or power_law, more days, or --cutoff"
+        )
+    raise InputError(
+        "E137", f"clicks down to rank {deepest}, but no propensity for rank {bare[0]}: {cause}"
+    )
 
 
 def _values(

@@ -1,4 +1,4 @@
-"""Estimates from sums per bucket: IPS and SNIPS with errors, EM steps: numpy."""
+"""Estimates from sums per bucket: IPS and SNIPS with errors: numpy."""
 
 from __future__ import annotations
 
@@ -84,27 +84,3 @@ def sign_flips(points: Iterable[tuple[float, float]]) -> list[float]:
         elif left * right < 0:
             found.append(a + (b - a) * left / (left - right))
     return found
-
-
-def em_relevance(propensity: Array, n: Array, k: Array, steps: int = 30) -> Array:
-    """(documents,) the relevance that fits clicks k (documents, ranks) of n impressions best, given
-    the propensities (ranks,): EM over the hidden relevance, to convergence.
-    """
-    total = n.sum(axis=1)
-    relevance: Array = np.clip(
-        k.sum(axis=1) / np.maximum((n * propensity).sum(axis=1), 1e-12), 1e-6, 1.0
-    )
-    for _ in range(steps):
-        product = propensity * relevance[:, None]
-        hidden = relevance[:, None] * (1 - propensity) / np.maximum(1 - product, 1e-12)
-        seen = (k + (n - k) * hidden).sum(axis=1) / np.maximum(total, 1e-12)
-        relevance = np.clip(seen, 1e-9, 1 - 1e-9)
-    return relevance
-
-
-def em_examined(propensity: Array, relevance: Array, n: Array, k: Array) -> Array:
-    """(ranks,) expected examined impressions: the numerator of EM's next propensities."""
-    product = propensity * relevance[:, None]
-    hidden = propensity * (1 - relevance[:, None]) / np.maximum(1 - product, 1e-12)
-    examined: Array = (k + (n - k) * hidden).sum(axis=0)
-    return examined

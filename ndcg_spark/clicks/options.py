@@ -173,7 +173,7 @@ class ClickBiasJob(LogJob):
     )
     eta: float = option(1.0, "exponent of the power law")
     depth: int = option(10, "ranks that get a propensity")
-    iterations: int = option(50, "iterations of em")
+    iterations: int = option(50, "most Newton steps of em; fewer are taken where it converges")
     candidate: str | None = option(None, "a run that is judged by the log's clicks: path or table")
     utility: Literal["dcg", "rr", "recall"] = option("dcg", "what a click is worth at its rank")
     cutoff: int | None = option(None, "deepest rank that counts")

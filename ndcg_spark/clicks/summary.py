@@ -101,13 +101,21 @@ def unit_summary(state: DataFrame, unit: str) -> DataFrame:
         (exact(F.when(n > 0, F.col("sum"))) / F.sum(n) * unscaled).alias("weighted"),
         (exact(F.when(n > 0, mean * root)) / exact(F.when(n > 0, root))).alias("sqrt_weighted"),
     )
+    kernel = functools.partial(
+        clusters.unit_intervals, confidence=CONFIDENCE, schema=arrow_schema(DAILY)
+    )
+    return _unit_means(sums, unit).mapInArrow(kernel, DAILY)
+
+
+def _unit_means(sums: DataFrame, unit: str) -> DataFrame:
+    """DAILY without its intervals, from sums over units."""
     known = F.col("known")
     center = F.col("total") / known
     spread = F.greatest(F.col("squares") - known * center * center, F.lit(0.0))
     std = F.when(known > 1, F.sqrt(spread / (known - 1)))
     se = std / F.sqrt(known.cast("double"))
     none = F.lit(None)
-    means = sums.select(
+    return sums.select(
         "segment",
         "arm",
         F.lit(unit).alias("unit"),
@@ -126,10 +134,6 @@ def unit_summary(state: DataFrame, unit: str) -> DataFrame:
         "weighted",
         "sqrt_weighted",
     )
-    kernel = functools.partial(
-        clusters.unit_intervals, confidence=CONFIDENCE, schema=arrow_schema(DAILY)
-    )
-    return means.mapInArrow(kernel, DAILY)
 
 
 def _by_arms(state: DataFrame) -> DataFrame:

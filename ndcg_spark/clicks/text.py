@@ -65,10 +65,10 @@ def print_bias(found: BiasFound, how: str, out: TextIO) -> None:
         )
         return
     ranks = found.propensities
-    print(
-        text_table([["rank", "propensity"], *[[str(r), f"{p:.4f}"] for r, p in ranks.items()]]),
-        file=out,
-    )
+    rows = [[str(r), f"{p:.4f}", str(found.links.get(r, "-"))] for r, p in ranks.items()]
+    print(text_table([["rank", "propensity", "linking documents"], *rows]), file=out)
+    if found.fit:
+        print(f"converged in {found.fit['steps']:.0f} steps", file=out)
     columns = ("name", "run", "ips", "se", "snips_click", "ess_share", "n_clipped", "n_unsupported")
     print_rows(found.estimates, columns, out)
     _warn_of_few(found.estimates, out)

@@ -226,9 +226,9 @@ def noise(top: float, discount: str, cutoff: object = None) -> float | None:
 def growth_exponent(discount: str, cutoff: object = None) -> float | None:
     """How the signal to noise of a fixed pair grows, as a power of n [D]; 0: it does not.
 
-    Over k places it grows as sum D / sqrt(sum D^2): log2 as k^(1/2), power:b as k^(1/2) up to b = 1/2
-    (there less a factor of sqrt(ln k)), then as k^(1-b); k is n, c n, or sqrt(n), which halves the
-    exponent. zipf: ln n only, given as None. Fixed cut-offs, exp2, b > 1: 0.
+    Over k places it grows as sum D / sqrt(sum D^2): log2 as k^(1/2), power:b as k^(1/2) up to
+    b = 1/2 (there less a factor of sqrt(ln k)), then as k^(1-b); k is n, c n, or sqrt(n), which
+    halves the exponent. zipf: ln n only, given as None. Fixed cut-offs, exp2, b > 1: 0.
     """
     k, b = parse_cutoff(cutoff), exponent(discount)
     if isinstance(k, int) or b is None or b > 1:

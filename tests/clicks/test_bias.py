@@ -146,6 +146,47 @@ def test_propensities_come_back(simulated, run_cli, method, off):
     assert found["eta"] == pytest.approx(1, abs=0.1)
 
 
+def test_how_the_fit_ended_is_said(simulated, run_cli):
+    code, out, err = run_cli(*job(simulated[0], "--method", "em"))
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["fit"]["gain"] < 1e-9
+    assert 3 < found["fit"]["steps"] < 30
+    assert all(found["links"][str(rank)] > 10 for rank in range(1, 11))
+    code, _, err = run_cli(*job(simulated[0], "--method", "em", "--iterations", "1"))
+    assert code == 3
+    assert "E180: em has not converged in 1 steps: the log likelihood would still gain" in err
+
+
+@pytest.fixture(scope="module")
+def unvaried(tmp_path_factory):
+    """A log of one ranker that never changes its mind."""
+    rng = np.random.default_rng(8)
+    query = rng.integers(0, 20, 4000)
+    clicks = (rng.random((4000, 5)) < 0.5 / np.arange(1, 6)).astype(np.int32)
+    place = tmp_path_factory.mktemp("unvaried")
+    table = pa.table(
+        {
+            "impression_id": [f"i{i}" for i in range(4000)],
+            "event_date": [DAY] * 4000,
+            "query_id": [f"q{q}" for q in query],
+            "user_id": [f"u{u}" for u in rng.integers(0, 900, 4000)],
+            "docs": [[f"d{i}" for i in range(5)]] * 4000,
+            "clicked": clicks.tolist(),
+        }
+    )
+    pq.write_table(table, place / "log.parquet")
+    return place
+
+
+@pytest.mark.parametrize("method", ["em", "adjacent_chain", "pivot", "randomized"])
+def test_a_log_without_variation_tells_nothing(unvaried, run_cli, method):
+    code, _, err = run_cli(*job(unvaried, "--method", method, "--depth", "5"))
+    assert code == 3
+    assert "E181: no clicked document was shown at two ranks" in err
+    assert run_cli(*job(unvaried, "--method", "power_law", "--depth", "5"))[0] == 0
+
+
 def test_naive_rates_are_wrong_and_known_to_be(simulated, run_cli):
     found = json.loads(run_cli(*job(simulated[0], "--method", "naive"))[1])
     assert found["propensities"]["5"] < 0.17
@@ -174,7 +215,7 @@ def test_a_better_candidate_is_seen_by_ips_and_missed_by_clicks(simulated, run_c
 def test_clicks_without_a_propensity_are_refused(simulated, run_cli):
     code, _, err = run_cli(*job(simulated[0], "--depth", "3"))
     assert code == 3
-    assert "E137" in err
+    assert "E137: clicks down to rank 10, but no propensity for rank 4: --depth is 3" in err
 
 
 def test_labels_from_clicks_judge_a_run(simulated, run_cli, tmp_path):
