@@ -84,6 +84,7 @@ class BiasKeywords(LogKeywords, total=False):
     utility: Literal["dcg", "rr", "recall"]
     cutoff: int
     clip: float
+    min_shown: float
 
 
 class StateKeywords(GainKeywords, total=False):
@@ -193,6 +194,8 @@ class ClickBias:
     estimates: by table of propensities and run: ips, se, interval, snips_click, ess, …
     sweep: name, delta, se: the candidate against the shown order under every table
     sign_flips: the exponents at which that difference changes its sign
+    fit: how em ended (steps, gain, log_likelihood); None for the other methods
+    support: how much of the candidate's top was ever shown (share, share_by_weight, …)
     """
 
     propensities: DataFrame
@@ -200,6 +203,8 @@ class ClickBias:
     estimates: DataFrame
     sweep: DataFrame
     sign_flips: list[float]
+    fit: dict[str, float] | None
+    support: dict[str, float] | None
 
 
 def bias(log: Table, candidate: Table | None = None, **options: Unpack[BiasKeywords]) -> ClickBias:
@@ -223,6 +228,8 @@ def bias(log: Table, candidate: Table | None = None, **options: Unpack[BiasKeywo
         table_of_rows(session, found.estimates, ESTIMATES),
         table_of_rows(session, found.sweep, SWEEP),
         found.sign_flips,
+        found.fit,
+        found.support,
     )
 
 

@@ -31,12 +31,14 @@ Row = dict[str, Any]
 class Bias:
     """Propensities by rank, the power law's exponent that fits them, how many documents link a rank
     with the others, rows of ESTIMATES and SWEEP, and the exponents at which the candidate's
-    difference changes its sign. fit: how an iterative method ended; None for the others."""
+    difference changes its sign. fit: how an iterative method ended; support: how much of the
+    candidate was ever shown; None where there is none."""
 
     propensities: dict[int, float]
     eta: float | None
     links: dict[int, int]
     fit: dict[str, float] | None
+    support: dict[str, float] | None
     estimates: list[Row]
     sweep: list[Row]
     sign_flips: list[float]
@@ -72,8 +74,39 @@ def bias_of(job: ClickBiasJob, log: DataFrame, shape: Shape, candidate: DataFram
     _refuse_bare(job, position, deepest, candidate is not None)
     tables = {job.method: found, **_powers(deepest)}
     eta = propensities.fitted_eta(found) if len(found) > 1 else None
-    values = _values(job, shown, tables, counts, candidate)
-    return Bias(found, eta, position.links, position.fit, **values)
+    ranks = None if candidate is None else propensities.candidate_ranks(conform(candidate, RUNS))
+    support = None if ranks is None else _support(job, log, shown, ranks, deepest)
+    values = _values(job, shown, tables, counts, ranks)
+    return Bias(found, eta, position.links, position.fit, support, **values)
+
+
+def _support(
+    job: ClickBiasJob, log: DataFrame, shown: DataFrame, ranks: DataFrame, deepest: int
+) -> dict[str, float]:
+    """How much of the candidate's top was ever shown, by documents and by weight.
+
+    Raises:
+        InputError: E182 where it is less than the job asks for.
+    """
+    depth = min(job.cutoff or deepest, deepest)
+    (row,) = propensities.candidate_support(log, shown, ranks, job.utility, depth).collect()
+    found = {
+        "depth": depth,
+        "share": (row["n_shown"] or 0) / row["n_documents"] if row["n_documents"] else 0.0,
+        "share_by_weight": row["weight_shown"] / row["weight"] if row["weight"] else 0.0,
+        "n_queries": row["n_queries"],
+        "n_queries_missing": row["n_missing"],
+    }
+    if found["share_by_weight"] < job.min_shown:
+        raise InputError(
+            "E182",
+            f"{found['share_by_weight']:.1%} of the weight of the candidate's top {depth} was ever "
+            f"shown ({found['share']:.1%} of its documents; {row['n_missing']} of "
+            f"{row['n_queries']} queries are not in it), less than {job.min_shown:.0%}: what was "
+            "never shown has no clicks and would count as worthless. Only re-rankings of shown "
+            "documents can be judged; --min-shown says how much must have been",
+        )
+    return found
 
 
 def _impressions(log: DataFrame, buckets: int) -> Array:
@@ -112,10 +145,10 @@ def _values(
     shown: DataFrame,
     tables: dict[str, dict[int, float]],
     counts: Array,
-    candidate: DataFrame | None,
+    ranks: DataFrame | None,
 ) -> dict[str, Any]:
     """The estimates of the shown order and of the candidate under every table of propensities."""
-    states = _states(job, shown, tables, candidate)
+    states = _states(job, shown, tables, ranks)
     found = [
         {
             "name": name,
@@ -126,7 +159,7 @@ def _values(
         for run, name in itertools.product(states, tables)
     ]
     sweep: list[Row] = []
-    if candidate is not None:
+    if ranks is not None:
         for name in tables:
             sides = states["candidate"][name], states["shown"][name]
             delta, se = estimates.ips_difference(*sides, counts)
@@ -139,19 +172,21 @@ def _states(
     job: ClickBiasJob,
     shown: DataFrame,
     tables: dict[str, dict[int, float]],
-    candidate: DataFrame | None,
+    ranks: DataFrame | None,
 ) -> dict[str, dict[str, list[Row]]]:
     """Rows of IPS_STATE by run (shown, candidate) and table of propensities."""
     rows = [(name, rank, p) for name, found in tables.items() for rank, p in found.items()]
     spark: SparkSession = shown.sparkSession
     table = spark.createDataFrame(rows, "name string, rank int, propensity double")
     runs: dict[str, DataFrame | None] = {"shown": None}
-    if candidate is not None:
-        runs["candidate"] = propensities.candidate_ranks(conform(candidate, RUNS))
+    if ranks is not None:
+        runs["candidate"] = ranks
     states: dict[str, dict[str, list[Row]]] = {}
-    for run, ranks in runs.items():
+    for run, new_ranks in runs.items():
         states[run] = {name: [] for name in tables}
-        state = propensities.weighted_clicks(shown, table, job.utility, job.cutoff, job.clip, ranks)
+        state = propensities.weighted_clicks(
+            shown, table, job.utility, job.cutoff, job.clip, new_ranks
+        )
         for row in state.collect():
             states[run][row["name"]].append(row.asDict())
     return states

@@ -178,6 +178,9 @@ class ClickBiasJob(LogJob):
     utility: Literal["dcg", "rr", "recall"] = option("dcg", "what a click is worth at its rank")
     cutoff: int | None = option(None, "deepest rank that counts")
     clip: float = option(0.0, "propensities below this count as this")
+    min_shown: float = option(
+        0.9, "least share (by weight) of the candidate's top that the log must have shown"
+    )
 
 
 def _float(what: str, text: str) -> float:

@@ -6,7 +6,8 @@ estimators read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from pyspark.sql import Column, DataFrame, Window
@@ -17,7 +18,12 @@ from ndcg_spark.errors import unknown
 from ndcg_spark.measures.batch import Array
 
 METHODS = ("naive", "randomized", "adjacent_chain", "pivot")
-UTILITIES = ("dcg", "rr", "recall")
+LAMBDAS: dict[str, Callable[[int], float]] = {
+    "dcg": lambda rank: 1 / math.log2(1 + rank),
+    "rr": lambda rank: 1 / rank,
+    "recall": lambda rank: 1.0,
+}
+UTILITIES = tuple(LAMBDAS)
 
 
 def power_law(eta: float, depth: int) -> Array:
@@ -115,6 +121,59 @@ def candidate_ranks(run: DataFrame) -> DataFrame:
     )
 
 
+def worth_of(rank: Column, utility: str) -> Column:
+    """lambda(rank): dcg 1 / log2(1 + r), rr 1 / r, recall 1.
+
+    Raises:
+        UsageError: for a utility that does not exist.
+    """
+    if utility not in UTILITIES:
+        raise unknown("utility", utility, UTILITIES)
+    return {
+        "dcg": F.lit(1.0) / F.log2(F.lit(1.0) + rank),
+        "rr": F.lit(1.0) / rank,
+        "recall": F.lit(1.0),
+    }[utility]
+
+
+def candidate_support(
+    impressions: DataFrame, shown: DataFrame, new_ranks: DataFrame, utility: str, depth: int
+) -> DataFrame:
+    """SUPPORT(n_queries, n_missing, n_documents, n_shown, weight, weight_shown), one row: how much
+    of the candidate's first `depth` documents the log has ever shown for their query.
+
+    A query counts by its impressions in the weights, a place by its lambda; a query that the
+    candidate lacks has nothing that was shown. What was never shown has no clicks, and would count
+    as worthless: only re-rankings of shown documents can be judged.
+    """
+    people = impressions.where(~F.col("is_bot") & F.col("query_id").isNotNull())
+    queries = people.groupBy("query_id").agg(F.count(F.lit(1)).alias("n"))
+    there = shown.select("query_id", "doc_id").distinct().withColumn("there", F.lit(1))
+    listed = new_ranks.where(F.col("new_rank") <= depth)
+    worth, seen = worth_of(F.col("new_rank"), utility), F.coalesce("there", F.lit(0))
+    lists = (
+        listed.join(there, ["query_id", "doc_id"], "left")
+        .groupBy("query_id")
+        .agg(
+            F.count(F.lit(1)).alias("documents"),
+            F.sum(seen).alias("shown"),
+            exact_sum(worth, 30).alias("listed_worth"),
+            exact_sum(worth * seen, 30).alias("shown_worth"),
+        )
+    )
+    whole = sum(LAMBDAS[utility](rank) for rank in range(1, depth + 1))
+    rows = queries.join(lists, "query_id", "left")
+    listed_worth = F.coalesce("listed_worth", F.lit(float(whole)))
+    return rows.agg(
+        F.count(F.lit(1)).alias("n_queries"),
+        F.sum(F.when(F.col("documents").isNull(), 1).otherwise(0)).alias("n_missing"),
+        F.sum("documents").alias("n_documents"),
+        F.sum("shown").alias("n_shown"),
+        exact_sum(F.col("n") * listed_worth, 20).alias("weight"),
+        exact_sum(F.col("n") * F.coalesce("shown_worth", F.lit(0.0)), 20).alias("weight_shown"),
+    )
+
+
 def weighted_clicks(
     shown: DataFrame,
     propensities: DataFrame,
@@ -131,18 +190,12 @@ def weighted_clicks(
     lambda: dcg 1 / log2(1 + r), rr 1 / r, recall 1; 0 below the cut-off.
     A click at a rank without propensity is refused by the job.
     """
-    if utility not in UTILITIES:
-        raise unknown("utility", utility, UTILITIES)
     clicks = shown.where("clicked")
     rank: Column = F.col("rank")
     if new_ranks is not None:
         clicks = clicks.join(new_ranks, ["query_id", "doc_id"], "left")
         rank = F.col("new_rank")
-    worth = {
-        "dcg": F.lit(1.0) / F.log2(F.lit(1.0) + rank),
-        "rr": F.lit(1.0) / rank,
-        "recall": F.lit(1.0),
-    }[utility]
+    worth = worth_of(rank, utility)
     inside = rank.isNotNull() if cutoff is None else rank.isNotNull() & (rank <= cutoff)
     known = propensities.select("name", F.col("rank"), "propensity")
     rows = clicks.join(F.broadcast(known), "rank").select(

@@ -69,6 +69,13 @@ def print_bias(found: BiasFound, how: str, out: TextIO) -> None:
     print(text_table([["rank", "propensity", "linking documents"], *rows]), file=out)
     if found.fit:
         print(f"converged in {found.fit['steps']:.0f} steps", file=out)
+    if found.support:
+        own = found.support
+        print(
+            f"of the candidate's top {own['depth']}, {own['share']:.1%} of the documents and "
+            f"{own['share_by_weight']:.1%} of the weight were ever shown",
+            file=out,
+        )
     columns = ("name", "run", "ips", "se", "snips_click", "ess_share", "n_clipped", "n_unsupported")
     print_rows(found.estimates, columns, out)
     _warn_of_few(found.estimates, out)

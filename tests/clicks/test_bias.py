@@ -212,6 +212,35 @@ def test_a_better_candidate_is_seen_by_ips_and_missed_by_clicks(simulated, run_c
     assert {row["method"] for row in ranks} == {"adjacent_chain"}
 
 
+def test_a_candidate_that_was_never_shown_is_refused(simulated, run_cli, tmp_path):
+    """Half of its top is unknown to the log: worth 0 by the clicks, whatever it is."""
+    place, _ = simulated
+    known = pq.read_table(place / "candidate.parquet").to_pylist()
+    new = [
+        {"query_id": row["query_id"], "doc_id": f"new{row['doc_id']}", "score": row["score"] + 0.01}
+        for row in known
+    ]
+    half = [row for row in known if row["query_id"] != "q0"]  # and a query is missing
+    pq.write_table(pa.Table.from_pylist(half + new[10:]), tmp_path / "half.parquet")
+    pq.write_table(pa.Table.from_pylist(half), tmp_path / "lacks.parquet")
+    method = ("--method", "power_law", "--utility", "recall")
+    code, _, err = run_cli(*job(place, *method, "--candidate", tmp_path / "half.parquet"))
+    assert code == 3
+    assert "E182: 47.8% of the weight of the candidate's top 10" in err
+    assert "1 of 40 queries are not in it" in err
+    code, out, err = run_cli(
+        *job(place, *method, "--candidate", tmp_path / "half.parquet", "--min-shown", "0.4")
+    )
+    assert code == 0, err
+    assert json.loads(out)["support"]["share"] == pytest.approx(0.5, abs=0.02)
+    code, out, err = run_cli(*job(place, *method, "--candidate", tmp_path / "lacks.parquet"))
+    assert code == 0, err
+    support = json.loads(out)["support"]
+    assert support["share"] == 1.0
+    assert support["share_by_weight"] == pytest.approx(39 / 40, abs=0.005)
+    assert support["n_queries_missing"] == 1
+
+
 def test_clicks_without_a_propensity_are_refused(simulated, run_cli):
     code, _, err = run_cli(*job(simulated[0], "--depth", "3"))
     assert code == 3

@@ -71,7 +71,10 @@ def answers(spark):
             _, policies = measure_and_policies(case)
             integers = isinstance(case["run"][0][1], int)
             # exp2 and a scale's end refuse other cases' grades
-            alone = case["options"].get("gain") == "exp2" or case["measure"].lower()[:3] == "err"
+            alone = (
+                case["measure"] if "max_grade" in case["options"] else case["options"].get("gain")
+            )
+            alone = [alone, case["options"].get("max_grade")]
             key = json.dumps([policies, integers, alone], sort_keys=True)
             groups.setdefault(key, []).append(case)
     found = {}
