@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo_tables
 
-.PHONY: demo test quick mutants oldest bench check format sample docs dist clean
+.PHONY: demo test quick mutants simulations oldest bench check format sample docs dist clean
 
 demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 	$(BIN)/ndcg-spark demo --engine sail --out $(DEMO_OUT)
@@ -20,6 +20,9 @@ quick: $(VENV)/.dev ## the tests that need no engine, in half a minute
 
 mutants: $(VENV)/.dev ## break the numbers on purpose: which breaks do the tests not notice? (half an hour)
 	$(BIN)/python tools/mutants.py $(MUTANTS)
+
+simulations: $(VENV)/.dev ## what the intervals of click estimates promise, against simulated logs (minutes)
+	$(BIN)/python tools/simulations.py $(SIMULATIONS)
 
 oldest: ## the end-to-end tests on the oldest supported Spark line
 	$(PYTHON) -m venv .venv35

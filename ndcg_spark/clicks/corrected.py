@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.clicks import estimates, propensities
 from ndcg_spark.clicks.impressions import Shape, impressions
+from ndcg_spark.clicks.influence import pulls
 from ndcg_spark.clicks.labels import click_counts, shown_results
 from ndcg_spark.clicks.options import ClickBiasJob
 from ndcg_spark.clicks.positions import Positions, positions_of
@@ -76,7 +77,7 @@ def bias_of(job: ClickBiasJob, log: DataFrame, shape: Shape, candidate: DataFram
     eta = propensities.fitted_eta(found) if len(found) > 1 else None
     ranks = None if candidate is None else propensities.candidate_ranks(conform(candidate, RUNS))
     support = None if ranks is None else _support(job, log, shown, ranks, deepest)
-    values = _values(job, shown, tables, counts, ranks)
+    values = _values(job, shown, position, tables, counts, ranks)
     return Bias(found, eta, position.links, position.fit, support, **values)
 
 
@@ -143,18 +144,24 @@ def _refuse_bare(job: ClickBiasJob, position: Positions, deepest: int, has_candi
 def _values(
     job: ClickBiasJob,
     shown: DataFrame,
+    position: Positions,
     tables: dict[str, dict[int, float]],
     counts: Array,
     ranks: DataFrame | None,
 ) -> dict[str, Any]:
     """The estimates of the shown order and of the candidate under every table of propensities."""
     states = _states(job, shown, tables, ranks)
+    pulled = pulls(job, shown, position, {run: own[job.method] for run, own in states.items()})
+
+    def pull(name: str, run: str) -> Array | None:
+        return pulled.get(run) if name == job.method else None
+
     found = [
         {
             "name": name,
             "run": run,
             "utility": job.utility,
-            **estimates.ips_estimate(states[run][name], counts),
+            **estimates.ips_estimate(states[run][name], counts, pull(name, run)),
         }
         for run, name in itertools.product(states, tables)
     ]
@@ -162,7 +169,9 @@ def _values(
     if ranks is not None:
         for name in tables:
             sides = states["candidate"][name], states["shown"][name]
-            delta, se = estimates.ips_difference(*sides, counts)
+            own = [pull(name, run) for run in ("candidate", "shown")]
+            between = None if own[0] is None or own[1] is None else own[0] - own[1]
+            delta, se = estimates.ips_difference(*sides, counts, between)
             sweep.append({"name": name, "delta": delta, "se": se})
     by_eta = [(float(row["name"][4:]), row["delta"]) for row in sweep if row["name"][:4] == "eta="]
     return {"estimates": found, "sweep": sweep, "sign_flips": estimates.sign_flips(by_eta)}

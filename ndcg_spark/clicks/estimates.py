@@ -19,10 +19,14 @@ ESTIMATES = (
 )
 
 
-def ips_estimate(rows: Sequence[Mapping[str, Any]], impressions: Array) -> dict[str, Any]:
+def ips_estimate(
+    rows: Sequence[Mapping[str, Any]], impressions: Array, pull: Array | None = None
+) -> dict[str, Any]:
     """The estimate of one table of propensities from its rows of IPS_STATE.
 
     impressions: (buckets,) impressions of each bucket, clickless ones included
+    pull: (buckets,) what each bucket's clicks move the estimate by way of the propensities that
+        were fitted to them; None where the propensities are given
 
     ips: mean worth of an impression, (1/N) sum of lambda / propensity, with an error clustered by
     user. snips_click: the same sum divided by the clicks' weights: a mean per relevant document,
@@ -34,7 +38,7 @@ def ips_estimate(rows: Sequence[Mapping[str, Any]], impressions: Array) -> dict[
     weight = math.fsum(row["sum_weight"] for row in rows)
     squared = math.fsum(row["sum_weight_squared"] for row in rows)
     largest = max((row["max_weight"] for row in rows), default=0.0)
-    se = standard_error(arm.residuals, arm.used)
+    se = standard_error(_pulled(arm, pull), arm.used)
     low, high = interval(arm.mean or 0.0, se, arm.used, 0.95)
     ess = weight**2 / squared if squared else None
     return {
@@ -55,18 +59,25 @@ def ips_estimate(rows: Sequence[Mapping[str, Any]], impressions: Array) -> dict[
 
 
 def ips_difference(
-    one: Sequence[Mapping[str, Any]], other: Sequence[Mapping[str, Any]], impressions: Array
+    one: Sequence[Mapping[str, Any]],
+    other: Sequence[Mapping[str, Any]],
+    impressions: Array,
+    pull: Array | None = None,
 ) -> tuple[float, float | None]:
     """IPS of `one` less that of `other`, and its error: both are sums over the same users."""
     buckets = len(impressions)
     arm = Arm(_by_bucket(one, buckets) - _by_bucket(other, buckets), impressions)
-    return arm.mean or 0.0, standard_error(arm.residuals, arm.used)
+    return arm.mean or 0.0, standard_error(_pulled(arm, pull), arm.used)
+
+
+def _pulled(arm: Arm, pull: Array | None) -> Array:
+    return arm.residuals if pull is None else arm.residuals + pull / (arm.n or 1.0)
 
 
 def _by_bucket(rows: Sequence[Mapping[str, Any]], buckets: int) -> Array:
     sums = np.zeros(buckets)
-    for row in rows:  # one row a bucket
-        sums[row["bucket"]] = row["sum_value"]
+    for row in rows:  # one row a bucket and rank
+        sums[row["bucket"]] += row["sum_value"]
     return sums
 
 

@@ -169,7 +169,7 @@ class ClickBiasJob(LogJob):
     """Propensities and estimates that they correct: what `click-bias` can be told."""
 
     method: Literal["adjacent_chain", "pivot", "randomized", "naive", "power_law", "em"] = option(
-        "adjacent_chain", "how propensities are estimated"
+        "em", "how propensities are estimated"
     )
     eta: float = option(1.0, "exponent of the power law")
     depth: int = option(10, "ranks that get a propensity")

@@ -27,10 +27,12 @@ INNER = 60  # steps of the relevance, safeguarded by bisection
 
 @dataclass(frozen=True)
 class Cells:
-    """(documents, ranks) impressions and clicks of the documents that say something."""
+    """(documents, ranks) impressions and clicks of the documents that say something; hashes:
+    (documents,) which they are."""
 
     shown: Array
     clicked: Array
+    hashes: Ints | None = None
 
     @property
     def depth(self) -> int:
@@ -44,8 +46,8 @@ class Cells:
             return cls(np.zeros((0, depth)), np.zeros((0, depth)))
         hashes, shown, clicked = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.argsort(hashes, kind="stable")
-        both = (x.reshape(-1, depth)[order].astype(np.float64) for x in (shown, clicked))
-        return cls(*both)
+        shown, clicked = (x.reshape(-1, depth)[order] for x in (shown, clicked))
+        return cls(shown.astype(np.float64), clicked.astype(np.float64), hashes[order])
 
 
 def pack_cells(batches: Iterator[pa.RecordBatch], depth: int) -> Iterator[pa.RecordBatch]:

@@ -13,6 +13,7 @@ from ndcg_spark.clicks import propensities
 from ndcg_spark.clicks.options import ClickBiasJob
 from ndcg_spark.clicks.position_kernel import PACKED, Cells, Fit, Links, fitted, pack_cells
 from ndcg_spark.errors import InputError
+from ndcg_spark.measures.batch import Array
 
 MOST_DOCUMENTS = 2_000_000  # that the fit holds; of more, a random sample by hash
 COMPARING = ("em", "adjacent_chain", "pivot", "randomized")  # methods that compare ranks
@@ -25,6 +26,8 @@ class Positions:
     propensities: dict[int, float]
     links: dict[int, int]
     fit: dict[str, float] | None = None
+    cells: Cells | None = None  # what em, chain and pivot were fitted to
+    rates: tuple[Array, Array] | None = None  # impressions and clicks by rank, of the others
 
 
 def positions_of(job: ClickBiasJob, counts: DataFrame) -> Positions:
@@ -39,6 +42,7 @@ def positions_of(job: ClickBiasJob, counts: DataFrame) -> Positions:
         law = propensities.power_law(job.eta, job.depth)
         return Positions(dict(enumerate(map(float, law), 1)), {})
     numbers: dict[int, int] = {}
+    cells = None
     if job.method in COMPARING:
         cells = cells_of(counts, job.depth)
         links = Links.of(cells)
@@ -48,7 +52,19 @@ def positions_of(job: ClickBiasJob, counts: DataFrame) -> Positions:
             return _by_likelihood(job, cells, numbers)
     rows = propensities.rank_ratios(counts, job.method).collect()
     ratios = [(r["rank"], r["to_rank"], float(r["rate"]), float(r["to_rate"])) for r in rows]
-    return Positions(propensities.chained(ratios, job.method), numbers)
+    found = propensities.chained(ratios, job.method)
+    if job.method in ("naive", "randomized"):
+        return Positions(found, numbers, rates=_rates(counts, job.depth))
+    return Positions(found, numbers, cells=cells)
+
+
+def _rates(counts: DataFrame, depth: int) -> tuple[Array, Array]:
+    """(ranks,) impressions and clicks."""
+    shown, clicked = np.zeros((2, depth))
+    sums = [F.sum(name).alias(name) for name in ("n_impressions", "n_clicks")]
+    for row in counts.groupBy("rank").agg(*sums).collect():
+        shown[row["rank"] - 1], clicked[row["rank"] - 1] = row["n_impressions"], row["n_clicks"]
+    return shown, clicked
 
 
 def cells_of(counts: DataFrame, depth: int) -> Cells:
@@ -74,7 +90,7 @@ def _by_likelihood(job: ClickBiasJob, cells: Cells, links: dict[int, int]) -> Po
         )
     known = {r: float(p) for r, p in enumerate(fit.propensities, 1) if np.isfinite(p)}
     ended = {"steps": fit.steps, "gain": fit.gain, "log_likelihood": fit.log_likelihood}
-    return Positions(known, links, ended)
+    return Positions(known, links, ended, cells)
 
 
 def _refuse_unlinked(job: ClickBiasJob, links: Links) -> None:

@@ -182,8 +182,8 @@ def weighted_clicks(
     clip: float = 0.0,
     new_ranks: DataFrame | None = None,
 ) -> DataFrame:
-    """IPS_STATE(name, bucket, n_clicks, sum_value, sum_weight, sum_weight_squared, max_weight,
-    n_clipped, n_unsupported): per table of propensities and bucket of users; add n_impressions.
+    """IPS_STATE(name, bucket, rank, n_clicks, sum_value, sum_weight, sum_weight_squared,
+    max_weight, n_clipped, n_unsupported): per table of propensities, bucket and shown rank.
 
     A click at a shown rank weighs 1 / max(propensity, clip) and is worth lambda of its rank: the
     shown one, or with `new_ranks` the candidate's, 0 where the candidate lacks it (unsupported).
@@ -201,13 +201,14 @@ def weighted_clicks(
     rows = clicks.join(F.broadcast(known), "rank").select(
         "name",
         "bucket",
+        "rank",
         F.when(inside, worth).otherwise(0.0).alias("worth"),
         rank.isNull().alias("unsupported"),
         (F.lit(1.0) / F.greatest("propensity", F.lit(clip))).alias("weight"),
         (F.col("propensity") < clip).alias("clipped"),
     )
 
-    return rows.groupBy("name", "bucket").agg(
+    return rows.groupBy("name", "bucket", "rank").agg(
         F.count(F.lit(1)).alias("n_clicks"),
         exact_sum(F.col("worth") * F.col("weight"), 24).alias("sum_value"),
         exact_sum(F.col("weight"), 24).alias("sum_weight"),

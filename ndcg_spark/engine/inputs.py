@@ -53,7 +53,7 @@ def table_of(role: str, table: Table, spark: SparkSession) -> DataFrame:
             return read_run(spark, source, local=local)
         return read_table(spark, role, source, local=local)
     if isinstance(table, pa.RecordBatchReader) or hasattr(table, "__arrow_c_stream__"):
-        return _from_arrow(pa.RecordBatchReader.from_stream(table).read_all(), spark)
+        return from_arrow(pa.RecordBatchReader.from_stream(table).read_all(), spark)
     raise UsageError(
         f"{role}: {type(table).__name__} is no table; give a DataFrame of Spark, a path, or "
         "something with an Arrow stream (a DataFrame of pandas or Polars, a table of pyarrow, a "
@@ -66,7 +66,8 @@ def _is_dataframe(table: object) -> bool:
     return isinstance(table, DataFrame) or type(table).__module__.startswith("pyspark.sql.")
 
 
-def _from_arrow(table: pa.Table, spark: SparkSession) -> DataFrame:
+def from_arrow(table: pa.Table, spark: SparkSession) -> DataFrame:
+    """An Arrow table as a DataFrame of this session."""
     plain = table.cast(pa.schema([_plain(field) for field in table.schema]))
     if sees_local_files(spark) and (plain.nbytes > IN_MESSAGE or spark.version.startswith("3.")):
         place = tempfile.mkdtemp(prefix="ndcg_spark_table_")

@@ -195,7 +195,15 @@ def test_naive_rates_are_wrong_and_known_to_be(simulated, run_cli):
 def test_a_better_candidate_is_seen_by_ips_and_missed_by_clicks(simulated, run_cli, tmp_path):
     place, truth = simulated
     code, out, err = run_cli(
-        *job(place, "--candidate", place / "candidate.parquet", "--out", tmp_path / "out")
+        *job(
+            place,
+            "--method",
+            "adjacent_chain",
+            "--candidate",
+            place / "candidate.parquet",
+            "--out",
+            tmp_path / "out",
+        )
     )
     assert code == 0, err
     found = json.loads(out)
