@@ -22,7 +22,14 @@ from ndcg_spark.distinguish.job import distinguishability_job
 from ndcg_spark.distinguish.options import DistinguishabilityJob
 from ndcg_spark.distinguish.text import print_distinguished
 from ndcg_spark.engine.options import Job, add_flags
-from ndcg_spark.errors import CheckError, DiscountWarning, NdcgSparkError, UsageError, nearest
+from ndcg_spark.errors import (
+    CheckError,
+    DiscountWarning,
+    JoinWarning,
+    NdcgSparkError,
+    UsageError,
+    nearest,
+)
 from ndcg_spark.evaluation.job import evaluated
 from ndcg_spark.evaluation.options import EvaluateJob, ImportTrecJob, PrepareJob
 from ndcg_spark.evaluation.prepare import import_trec, prepare
@@ -101,11 +108,14 @@ def _evaluate(given: dict[str, Any]) -> None:
 
 def _run_evaluation(job: Any) -> None:
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", DiscountWarning)
+        for kind in (DiscountWarning, JoinWarning):
+            warnings.simplefilter("always", kind)
         with evaluated(job) as found:
             _announce(found.engine, job)
             print_evaluation(found, job.format, job.per_query, job.quiet, sys.stdout)
-    for text in {str(w.message) for w in caught if issubclass(w.category, DiscountWarning)}:
+    for text in {
+        str(w.message) for w in caught if issubclass(w.category, (DiscountWarning, JoinWarning))
+    }:
         print(f"ndcg-spark: warning: {text}", file=sys.stderr)
 
 

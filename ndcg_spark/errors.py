@@ -42,6 +42,10 @@ class DiscountWarning(UserWarning):
     """A discount under which the value of one query does not converge (theory: b > 1)."""
 
 
+class JoinWarning(UserWarning):
+    """Runs and judgements that hardly meet: perhaps their ids are not of one kind."""
+
+
 def nearest(value: str, allowed: Iterable[str]) -> str:
     """A hint `` (did you mean 'x'?)`` for the nearest allowed value, or an empty string."""
     folded = {name.casefold(): name for name in allowed}

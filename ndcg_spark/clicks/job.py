@@ -93,7 +93,7 @@ def _day(
     with contextlib.ExitStack() as stack:
         if job.out:
             output = Output(job.out, {"event_date": date}, [job.impressions or ""])
-            stack.enter_context(output.writing())
+            stack.enter_context(output.writing(("click_patterns", "daily_state")))
         else:
             scratch = stack.enter_context(tempfile.TemporaryDirectory())
             output = Output(scratch, {"event_date": date})

@@ -22,7 +22,7 @@ def click_labels(job: ClickLabelsJob) -> dict[str, Any]:
     if not job.out:
         raise UsageError("click-labels needs --out DIR")
     output = Output(job.out, job.partitions, [job.impressions or ""])
-    with opened_log(job) as (engine, log, shape), output.writing():
+    with opened_log(job) as (engine, log, shape), output.writing(["qrels"]):
         counts = click_counts(shown_results(impressions(log, shape, job.dates), shape))
         days = job.days if job.per_days else 1
         qrels = click_qrels(counts, job.method, job.grades_of_clicks, days, job.beta)

@@ -52,7 +52,11 @@ class LogJob(Job):
             zoneinfo.ZoneInfo(self.timezone)
             self.dates  # noqa: B018 - refuses a date that is none
         except (zoneinfo.ZoneInfoNotFoundError, ValueError) as problem:
-            raise UsageError(f"bad --timezone or --date: {problem}") from None
+            if isinstance(problem, UsageError):
+                raise
+            raise UsageError(
+                f"unknown --timezone {self.timezone!r}; write it as in Europe/Berlin"
+            ) from None
 
     @property
     def grades(self) -> bool:
@@ -62,10 +66,10 @@ class LogJob(Job):
     @property
     def dates(self) -> list[str]:
         """The days, ascending, as text."""
-        last = datetime.date.fromisoformat(self.date or self.to or "")
+        last = _day("date" if self.date else "to", self.date or self.to or "")
         days = self.days
         if self.start:
-            days = (last - datetime.date.fromisoformat(self.start)).days + 1
+            days = (last - _day("from", self.start)).days + 1
             if days < 1:
                 raise UsageError(f"--from {self.start} is later than --to {self.to}")
         return [str(last - datetime.timedelta(days=n)) for n in reversed(range(days))]
@@ -181,6 +185,13 @@ class ClickBiasJob(LogJob):
     min_shown: float = option(
         0.9, "least share (by weight) of the candidate's top that the log must have shown"
     )
+
+
+def _day(flag: str, text: str) -> datetime.date:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"bad --{flag} {text!r}; write a day as in 2026-11-29") from None
 
 
 def _float(what: str, text: str) -> float:

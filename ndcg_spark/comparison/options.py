@@ -152,8 +152,10 @@ class CompareJob(CompareOptions, ScoringJob):
         first, _, last = self.dates.partition("..")
         try:
             days = [str(datetime.date.fromisoformat(day)) for day in (first, last or first)]
-        except ValueError as problem:
-            raise UsageError(f"bad --dates {self.dates!r}: {problem}") from None
+        except ValueError:
+            raise UsageError(
+                f"bad --dates {self.dates!r}; write 2026-11-29 or 2026-11-23..2026-11-29"
+            ) from None
         return days[0], days[1]
 
     @property

@@ -68,7 +68,7 @@ def distinguishability_job(job: DistinguishabilityJob) -> Distinguished:
     output = Output(job.out, job.partitions, inputs) if job.out else None
     with opened(job, "runs") as engine, contextlib.ExitStack() as stack:
         if output:
-            stack.enter_context(output.writing())
+            stack.enter_context(output.writing(("values", "curves", "pairs")))
         for key, value in QUERIES_A_BATCH.items():
             engine.spark.conf.set(key, value)
         documents = _documents(job, engine)

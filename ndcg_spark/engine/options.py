@@ -33,6 +33,8 @@ class Job:
         for field in dataclasses.fields(self):
             value = _checked(field.name, getattr(self, field.name), kinds[field.name])
             object.__setattr__(self, field.name, value)
+        if self.partition and not self.out:
+            raise UsageError("--partition names a part of the output: give --out DIR too")
 
     @property
     def settings(self) -> dict[str, str]:

@@ -17,12 +17,33 @@ from ndcg_spark.measures.gains import LARGEST_EXP2
 from ndcg_spark.measures.ndcg import uses_exp2
 from ndcg_spark.tables.checks import KEY_NAMES, Problem, is_empty, repeated, some
 
+TWICE = (
+    "Two systems without a run_id, or two dates under one path, look like this; --duplicate-docs "
+    "max keeps the best score"
+)
+JUDGED_TWICE = "--duplicate-qrels max keeps the highest grade"
+
 
 def problems(
     runs: DataFrame, qrels: DataFrame, measures: Sequence[Measure], policies: Policies
 ) -> list[Problem]:
     """Everything that the policies refuse in conforming runs and qrels, by reading them."""
-    return [*_run_problems(runs, policies), *_qrels_problems(qrels, measures, policies)]
+    found = [*_run_problems(runs, policies), *_qrels_problems(qrels, measures, policies)]
+    return found or list(_join_problems(runs, qrels, policies))
+
+
+def _join_problems(runs: DataFrame, qrels: DataFrame, policies: Policies) -> Iterator[Problem]:
+    """Good tables that do not belong together: no common query, or no judged document."""
+    if policies.on_no_overlap == "zero":
+        return
+    asked = qrels.select("query_id").distinct()
+    if is_empty(runs.join(asked, "query_id", "left_semi")):
+        text = "queries are shared by the runs and the qrels"
+        yield Problem("E141", text, 0, (), "--on-no-overlap zero scores every query 0")
+    elif is_empty(
+        runs.join(qrels.select("query_id", "doc_id"), ["query_id", "doc_id"], "left_semi")
+    ):
+        yield Problem("E140", "documents of the runs are judged: are the ids of one kind?", 0, ())
 
 
 def _run_problems(runs: DataFrame, policies: Policies) -> Iterator[Problem]:
@@ -47,7 +68,8 @@ def _run_problems(runs: DataFrame, policies: Policies) -> Iterator[Problem]:
             bad = runs.where(F.isnan("score"))
             yield from some("E122", "rows of the runs have a NaN score", bad, keys)
     if policies.duplicate_docs == "error":
-        yield from some("E132", "documents are duplicated in the run", repeated(runs, keys), keys)
+        twice = repeated(runs, keys)
+        yield from some("E132", "documents are duplicated in the run", twice, keys, TWICE)
 
 
 def _qrels_problems(
@@ -81,9 +103,13 @@ def _qrels_problems(
             F.max("relevance").alias("b"),
         )
         same = repeated.where((F.col("n") > 1) & (F.col("a") == F.col("b")))
-        yield from some("E130", "documents are judged more than once, alike", same, keys)
+        yield from some(
+            "E130", "documents are judged more than once, alike", same, keys, JUDGED_TWICE
+        )
         other = repeated.where(F.col("a") != F.col("b"))
-        yield from some("E131", "documents are judged more than once, differently", other, keys)
+        yield from some(
+            "E131", "documents are judged more than once, differently", other, keys, JUDGED_TWICE
+        )
 
 
 def _bad_ids(where: str, table: DataFrame, keys: Sequence[str]) -> Iterator[Problem]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import platform
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.engine.running import materialized, now, opened, refused, unsorted_if_it_fits
 from ndcg_spark.engine.sessions import GATHERED, Engine
 from ndcg_spark.engine.shuffle import SHUFFLE
-from ndcg_spark.errors import InputError, UsageError
+from ndcg_spark.errors import InputError, JoinWarning, UsageError
 from ndcg_spark.evaluation.checks import problems
 from ndcg_spark.evaluation.options import EvaluateJob
 from ndcg_spark.evaluation.plan import conformed, long, runs_contract, score_lists
@@ -31,6 +32,7 @@ from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
 
 ROW_BYTES = 200  # measured: what a run's row takes while its query is gathered and scored
+FEW_JUDGED = 0.01  # share of judged documents below which a join is doubted
 TABLES = ("per_query", "aggregate", "manifest")
 
 
@@ -102,13 +104,14 @@ def evaluated(job: EvaluateJob) -> Iterator[Evaluation]:
     with opened(job) as engine, contextlib.ExitStack() as stack:
         inputs = _Inputs.read(job, engine)
         if output:
-            stack.enter_context(output.writing())
+            stack.enter_context(output.writing(TABLES))
         started = now()
         _configure(engine, job)
         scores = _scored(stack, engine, output, inputs, measures, policies)
         with _diagnosed(inputs, measures, policies):
             counts = _counts(scores)
         _refuse_empty(counts, job, policies, scores)
+        _warn_of_few_judged(counts)
         aggregate = _aggregate(scores, measures, inputs.weights)
         if output:
             _write(output, engine, scores, counts, measures, job, aggregate, started)
@@ -206,6 +209,18 @@ def _refuse_empty(
             f"{_examples(scores, 'unjudged')}; in the qrels: {_examples(scores, 'missing')}. "
             "Pass --on-no-overlap zero to score every query 0",
         )
+
+
+def _warn_of_few_judged(counts: Mapping[str, Mapping[str, int]]) -> None:
+    for run, found in counts.items():
+        listed, judged = found["documents_retrieved"], found["documents_judged"]
+        if listed and judged < FEW_JUDGED * listed:
+            warnings.warn(
+                f"E140: {judged} of the {listed} documents of run {run} are judged "
+                f"({judged / listed:.2%}): do the document ids of runs and qrels match?",
+                JoinWarning,
+                stacklevel=2,
+            )
 
 
 def _examples(scores: DataFrame, status: str) -> str:

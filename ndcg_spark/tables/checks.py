@@ -23,11 +23,13 @@ class Problem:
     text: str
     count: int
     examples: tuple[str, ...]
+    hint: str = ""
 
     def __str__(self) -> str:
         shown = "; ".join(self.examples)
         more = ", …" if self.count > len(self.examples) else ""
-        return f"{self.code}: {self.count} {self.text}" + (f" ({shown}{more})" if shown else "")
+        keys = f" ({shown}{more})" if shown else ""
+        return f"{self.code}: {self.count} {self.text}{keys}{self.hint and '. ' + self.hint}"
 
 
 def refusal(found: Sequence[Problem]) -> InputError:
@@ -50,12 +52,14 @@ def is_empty(table: DataFrame) -> bool:
     return not table.limit(1).take(1)
 
 
-def some(code: str, text: str, bad: DataFrame, keys: Sequence[str]) -> Iterator[Problem]:
+def some(
+    code: str, text: str, bad: DataFrame, keys: Sequence[str], hint: str = ""
+) -> Iterator[Problem]:
     count = bad.count()
     if not count:
         return
     rows = bad.select(*keys).orderBy(*keys).limit(EXAMPLES).collect() if keys else []
-    yield Problem(code, text, count, tuple(_key(row.asDict()) for row in rows))
+    yield Problem(code, text, count, tuple(_key(row.asDict()) for row in rows), hint)
 
 
 def _key(row: dict[str, object]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -89,12 +89,16 @@ def lacks(*names: str) -> Column:
 
 
 def conform(
-    table: DataFrame, contract: Contract, columns: Mapping[str, str] | None = None
+    table: DataFrame,
+    contract: Contract,
+    columns: Mapping[str, str] | None = None,
+    added: str | None = None,
 ) -> DataFrame:
     """The contract's columns of a table, under their own names and in their own types.
 
     Ids become string or bigint, relevance and gain double; scores keep their type, so that they
-    compare as what they are. `columns` maps a contract's column to the table's own name for it.
+    compare as what they are. `columns` maps a contract's column to the table's own name for it;
+    `added` is a column that we gave the table ourselves.
 
     Raises:
         InputError: E110 for missing columns, E112 for wrong types, all of them together; E115
@@ -121,15 +125,26 @@ def conform(
             wrong.append(f"{name} is {schema[name].simpleString()}, not {KIND_NAMES[field.kind]}")
         kept.append(_cast(F.col(f"`{name.replace('`', '``')}`"), schema[name], field))
     if missing:
+        there = [name for name in schema if name != added]
         raise InputError(
             "E110",
             f"{contract.role}: missing column(s) {', '.join(missing)}; the table has: "
-            f"{', '.join(schema) or 'no columns'}. Map them with --columns "
-            f"{contract.role}.{missing[0]}=NAME (columns= in Python)",
+            f"{', '.join(there) or 'no columns'}. {_swapped(contract.role, missing, there)}Map "
+            f"them with --columns {contract.role}.{missing[0]}=NAME (columns= in Python)",
         )
     if wrong:
         raise InputError("E112", f"{contract.role}: {'; '.join(wrong)}")
     return table.select(*kept)
+
+
+def _swapped(role: str, missing: Sequence[str], there: Sequence[str]) -> str:
+    """A hint where the table looks like the other of runs and qrels."""
+    other = {"runs": ("score", "relevance", "judgements"), "qrels": ("relevance", "score", "a run")}
+    if role not in other:
+        return ""
+    own, foreign, what = other[role]
+    found = own in missing and foreign in {name.casefold() for name in there}
+    return f"It looks like {what}: are --runs and --qrels swapped? " if found else ""
 
 
 def same_ids(runs: DataFrame, qrels: DataFrame, roles: tuple[str, str] = ("runs", "qrels")) -> None:

@@ -66,12 +66,13 @@ def read_run(
     own = mapping.get("run_id", "run_id")
     tables, unnamed = [], []
     for source in names:
+        added = None
         table = read_table(spark, "runs", source, glob=glob, local=local)
         columns_here = [column.casefold() for column in table.columns]
         if "run_id" not in mapping and own.casefold() not in columns_here:
             unnamed.append(run_name(source))
-            table = table.withColumn(own, F.lit(unnamed[-1]))
-        tables.append(conform(table, contract, mapping))
+            table, added = table.withColumn(own, F.lit(unnamed[-1])), own
+        tables.append(conform(table, contract, mapping, added))
     twice = sorted({name for name in unnamed if unnamed.count(name) > 1})
     if twice:
         raise InputError(

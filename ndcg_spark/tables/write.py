@@ -64,12 +64,18 @@ class Output:
         self._prefix = out.rstrip("/") if "://" in out else self._root
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, tables: Sequence[str] = ()) -> Iterator[None]:
         """Hold the partition's lock; finish what a killed run left; clean up at the end.
 
+        tables: those that the run will write: a layout that does not fit is refused now, not after
+            the work
+
         Raises:
-            InputError: E153 where nothing can be written, E154 where another run is writing.
+            InputError: E153 where nothing can be written, E154 where another run is writing, E155
+                where a table on disk is partitioned otherwise.
         """
+        for table in tables:
+            self._same_layout(table)
         try:
             self._fs.create_dir(self._work, recursive=True)
         except OSError as problem:

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import ndcg_spark as nd
+
 
 def write(path, **columns):
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,6 +155,64 @@ def test_names_that_are_not_told_apart(data, refused, run_cli):
         write(data / place / "bm25.parquet", query_id=["q"], doc_id=["d"], score=[1.0])
     text = refused("--runs", data / "two" / "bm25.parquet", runs="one/bm25.parquet")
     assert text.startswith("E116: two sources without a run_id are both named 'bm25'")
+
+
+def test_what_an_error_hints_at(data, refused, run_cli):
+    write(data / "twice" / "a.parquet", query_id=["q"] * 2, doc_id=["d"] * 2, score=[1.0, 2.0])
+    assert "without a run_id, or two dates under one path" in refused(runs="twice")
+    assert "--duplicate-docs max" in refused(runs="twice")
+    write(data / "both" / "a.parquet", query_id=["q"] * 2, doc_id=["d"] * 2, relevance=[1, 2])
+    assert "--duplicate-qrels max keeps the highest grade" in refused(qrels="both")
+    text = refused(runs="qrels", qrels="bm25")
+    assert text.startswith(
+        "E110: runs: missing column(s) score; the table has: query_id, doc_id, rel"
+    )
+    assert "are --runs and --qrels swapped?" in text
+    assert "run_id" not in text.split("Map them")[0]
+
+
+def test_an_output_that_does_not_fit_is_refused_before_the_work(data, refused):
+    """The runs are broken, but that is not looked at: the output is."""
+    write(data / "bad" / "a.parquet", query_id=["q"], doc_id=["d"], score=[float("nan")])
+    text = refused("--partition", "date=2026-11-29", runs="bad")
+    assert text.startswith("E155")
+
+
+def test_a_part_of_no_output(run_cli, data):
+    code, _, err = run_cli(
+        "evaluate", "--qrels", data / "qrels", "--runs", data / "bm25", "--partition", "date=2026"
+    )
+    assert code == 2
+    assert "give --out DIR too" in err
+
+
+def test_a_bad_day_is_shown_with_the_form(run_cli):
+    for flags, words in (
+        (("--date", "29.11.2026"), "bad --date '29.11.2026'; write a day as in 2026-11-29"),
+        (("--from", "x", "--to", "2026-11-29"), "bad --from 'x'"),
+        (("--date", "2026-11-29", "--timezone", "Mars/Base"), "unknown --timezone 'Mars/Base'"),
+    ):
+        code, _, err = run_cli("clicks", "--impressions", "x", *flags)
+        assert code == 2
+        assert words in err
+
+
+def test_runs_and_judgements_that_do_not_meet(data, run_cli, spark):
+    """A common query, and no document of it judged: said by the check, warned of by the job."""
+    write(data / "others" / "a.parquet", query_id=["q"], doc_id=["D"], score=[1.0])
+    command = ("evaluate", "--qrels", data / "qrels", "-m", "nDCG", "--runs")
+    code, _, err = run_cli(*command, data / "others")
+    assert code == 0
+    assert "warning: E140: 0 of the 1 documents of run others are judged (0.00%)" in err
+    assert "E140" not in run_cli(*command, data / "bm25")[2]
+    qrels, others = str(data / "qrels"), str(data / "others")
+    (problem,) = nd.check(others, qrels).collect()
+    assert problem["code"] == "E140"
+    write(data / "far" / "a.parquet", query_id=["p"], doc_id=["d"], score=[1.0])
+    (problem,) = nd.check(str(data / "far"), qrels).collect()
+    assert problem["problem"].startswith("E141: 0 queries are shared")
+    assert nd.check(str(data / "far"), qrels, on_no_overlap="zero").count() == 0
+    assert nd.check(str(data / "bm25"), qrels).count() == 0
 
 
 def test_codes_of_what_is_refused(data, refused):
