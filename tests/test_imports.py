@@ -210,9 +210,9 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 import ndcg_spark.cli
 from ndcg_spark.errors import UsageError
-from ndcg_spark.stats.sample_size import sample_size
+from ndcg_spark.stats.distributions import studentized_range_above
 from ndcg_spark.theory import plot_curves
-for call in (lambda: sample_size(1, 1, method="exact"), lambda: plot_curves([], "x.svg")):
+for call in (lambda: studentized_range_above(3.0, 3, 10), lambda: plot_curves([], "x.svg")):
     try:
         call()
     except UsageError as problem:

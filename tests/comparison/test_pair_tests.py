@@ -19,7 +19,7 @@ from ndcg_spark.comparison.table import _correct
 from ndcg_spark.errors import UsageError
 from ndcg_spark.stats.agreement import kendall_tau_b, rbo, tau_ap
 from ndcg_spark.stats.corrections import adjusted
-from ndcg_spark.stats.distributions import f_above, t_two_sided
+from ndcg_spark.stats.distributions import exact_power, f_above, t_two_sided
 from ndcg_spark.stats.sample_size import detectable, hedges, sample_size
 
 A = [0.82, 0.41, 0.63, 0.90, 0.55, 0.30, 0.77, 0.68, 0.49, 0.71]
@@ -256,8 +256,21 @@ def test_b9_sample_sizes():
     for delta, sizes in ((0.06, (8, 9, 10)), (0.03, (29, 30, 31)), (0.01, (253, 255, 255))):
         found = [sample_size(sd, delta, method=m) for m in ("normal", "guenther", "exact")]
         assert found == list(sizes)
-    for n, mdd in ((10, 0.050255), (1000, 0.005026), (10**6, 0.000159)):
+    for n, mdd in ((10, 0.056498), (1000, 0.005030), (10**6, 0.000159)):
         assert detectable(sd, n) == pytest.approx(mdd, abs=1e-6)
+    for n, alpha, power in ((3, 0.05, 0.8), (10, 0.05, 0.8), (50, 0.01, 0.9), (1000, 0.05, 0.5)):
+        shift = detectable(1.0, n, alpha, power) * math.sqrt(n)
+        critical = scipy.stats.t.ppf(1 - alpha / 2, n - 1)
+        tails = scipy.stats.nct.sf(critical, n - 1, shift) + scipy.stats.nct.cdf(
+            -critical, n - 1, shift
+        )
+        assert tails == pytest.approx(power, abs=1e-8)
+        for effect in (0.0, 0.3, 1.0, -1.0):
+            moved = abs(effect) * math.sqrt(n)
+            right = alpha if not effect else scipy.stats.nct.sf(critical, n - 1, moved) + np.nan_to_num(
+                scipy.stats.nct.cdf(-critical, n - 1, moved)
+            )  # fmt: skip
+            assert exact_power(effect, n, alpha) == pytest.approx(right, abs=1e-8)
     for bad in ({"difference": 0.0}, {"difference": 0.1, "method": "no"}):
         with pytest.raises(UsageError):
             sample_size(sd, **bad)
