@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ndcg_spark.clicks.clusters_kernel import interval
+from ndcg_spark.clicks.clusters_kernel import Arm, interval, standard_error
 from ndcg_spark.clicks.influence_kernel import influence, rank_influence
 from ndcg_spark.clicks.position_kernel import Cells, fitted
 from ndcg_spark.clicks.propensities import chained
@@ -138,6 +138,24 @@ def coverage(method: str, n: int, repeats: int) -> dict[str, float]:
     }
 
 
+def trend_coverage(buckets: int, lasting: float, repeats: int) -> tuple[float, float]:
+    """How often intervals of the change of a day against seven hold 0: with the two as independent
+    samples, and by the buckets' differences; lasting: deviation of what a user's bucket keeps."""
+    rng, held = np.random.default_rng(11), np.zeros(2)
+    for _ in range(repeats):
+        kept = rng.normal(0.5, lasting, buckets)
+        n = rng.poisson(40, (8, buckets)) + 1
+        sums = n * (kept + rng.normal(0, 0.05, (8, buckets)))
+        now, before = Arm(sums[0], n[0].astype(float)), Arm(sums[1:].sum(0), n[1:].sum(0) * 1.0)
+        change = (now.mean or 0.0) - (before.mean or 0.0)
+        apart = [standard_error(arm.residuals, buckets) or 0.0 for arm in (now, before)]
+        together = standard_error(now.residuals - before.residuals, buckets)
+        for place, se in enumerate((float(np.hypot(*apart)), together)):
+            low, high = interval(change, se, buckets, 0.95)
+            held[place] += low <= 0 <= high
+    return held[0] / repeats, held[1] / repeats
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--repeats", type=int, default=400)
@@ -155,6 +173,12 @@ def main() -> None:
                 f"{found['deviation']:.4f} | {found['error']:.4f} | {found['propensity']:.1%} |",
                 flush=True,
             )
+    print("\n| trend: buckets | users last | coverage, independent | coverage, differences |")
+    print("|---:|---|---:|---:|")
+    for buckets in (20, 50, 200, 1000):
+        for lasting, word in ((0.0, "no"), (0.2, "yes")):
+            apart, together = trend_coverage(buckets, lasting, 10 * given.repeats)
+            print(f"| {buckets} | {word} | {apart:.1%} | {together:.1%} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,17 @@ import pytest
 
 from ndcg_spark.clicks.influence_kernel import influence, rank_influence
 from ndcg_spark.clicks.position_kernel import Cells
-from tools.simulations import DEPTH, METHODS, World, coverage, propensities
+from tools.simulations import DEPTH, METHODS, World, coverage, propensities, trend_coverage
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("buckets", [20, 200])
+@pytest.mark.parametrize("lasting", [0.0, 0.2])
+def test_a_trend_holds_with_users_that_last_and_without(buckets, lasting):
+    apart, together = trend_coverage(buckets, lasting, 1000)
+    assert together == pytest.approx(0.95, abs=0.025)
+    if lasting:
+        assert apart > 0.99  # far too wide: nothing would ever be noticed
 
 
 @pytest.mark.slow
