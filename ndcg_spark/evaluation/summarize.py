@@ -31,24 +31,7 @@ def summarize(
     attributes: DataFrame | None = None,
     weights: DataFrame | None = None,
 ) -> DataFrame:
-    """The aggregate of per-query scores, lazily: one row for each run, segment and measure.
-
-    by: columns of the scores or the attributes; beside ``all`` each combination of their values
-        becomes a segment such as ``bucket=head,country=de``
-    attributes: a table with one row a query_id
-    weights: query_id, weight (such as a query's frequency); beside the plain rows come rows of the
-        segment ``weighted``, with sum(w v) / sum(w) as mean and no interval
-
-    `mean` is the arithmetic mean over the queries with a value; for counts their sum, for gm_
-    measures the geometric mean. `std` is the sample standard deviation and (ci_low, ci_high)
-    Student's 95 percent interval of the mean, null where fewer than two queries have a value, for
-    counts, geometric means and weighted rows. n_queries counts the scored queries, n_undefined
-    those of them without a value.
-
-    Raises:
-        UsageError: for a column that is not there. The action fails for a query without exactly
-            one finite weight >= 0 (E138).
-    """
+    """The aggregate of per-query scores, lazily (api.summarize says what is in it)."""
     if attributes is not None:
         scores = scores.join(attributes, "query_id", "left")
     for name in by:
