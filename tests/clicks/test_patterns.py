@@ -10,7 +10,7 @@ import pytest
 
 import ndcg_spark as nd
 from ndcg_spark.clicks.impressions import Shape, impressions
-from ndcg_spark.clicks.patterns_kernel import Gains
+from ndcg_spark.clicks.patterns_kernel import Gains, _Read
 from ndcg_spark.clicks.states import (
     click_patterns,
     daily_state,
@@ -279,6 +279,21 @@ def test_dwell_and_events():
     )
     row = next(patterns(iter([batch]), shape)).to_pylist()[0]
     assert [shape.values[int(c)] for c in row["pattern"]] == [1.0, 0.0, 0.5, 1.0, 0.0]
+
+
+def test_positions_are_read_wherever_their_column_stands():
+    from ndcg_spark.clicks.patterns_kernel import patterns
+
+    lists = {"ranks": pa.array([[2, 1, 3]]), "clicks": pa.array([[1, 0, 0]])}
+    for names in (("ranks", "clicks"), ("clicks", "ranks")):
+        batch = pa.RecordBatch.from_pydict({name: lists[name] for name in names})
+        events = [name for name in names if name != "ranks"]
+        if names[0] == "ranks":  # keys stand before the lists: an empty set of them
+            batch = batch.select(["ranks", *events])
+        read = _Read.of(batch, Gains())
+        assert read.order.tolist() == [1, 0, 2]
+    row = next(patterns(iter([pa.RecordBatch.from_pydict(lists)]), Gains())).to_pylist()[0]
+    assert row["pattern"] == "010"
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,6 @@ def _as_if_large(pair):
     return Large(**{name: getattr(pair, name) for name in pair.__dataclass_fields__})
 
 
-@pytest.mark.slow
 def test_b3_a_rounded_difference_breaks_no_tie():
     """One query differs: every sign gives as large a sum, however that is rounded."""
     for d in (0.2, 0.1, 0.7, 1 / 3):
@@ -162,6 +161,15 @@ def test_b4_bootstrap():
     ).confidence_interval
     assert (bca.low, bca.high) == pytest.approx((right.low, right.high), abs=0.0015)
     assert (bca.low, bca.high) == pytest.approx((0.0210, 0.0880), abs=0.0015)
+
+
+def test_b4_the_level_counts_the_observed():
+    """(1 + hits) / (B + 1): every replicate as far away gives 1, none gives the least."""
+    pair = a_minus_b()
+    delta, std = pair.spread
+    error = np.full(9, (std / math.sqrt(pair.n)) ** 2)
+    assert tests.studentized_p(pair, np.full(9, delta + 10 * abs(delta)), error) == 1.0
+    assert tests.studentized_p(pair, np.full(9, delta), error) == pytest.approx(0.1)
 
 
 def test_b5_blocked_tukey():

@@ -142,6 +142,19 @@ def test_hashes_that_meet_across_run_and_judgements(monkeypatch):
     assert scored([lists([("q", "a", 1)], [("q", "a", 1.0)])])["q", "RR"] == 1.0
 
 
+def test_where_refusals_begin():
+    run = [("q", "a", 1.0)]
+    assert scored([lists([("q", "a", 0)], run)], negative="error")["q", "RR"] == 0.0
+    with pytest.raises(InputError, match="E134 negative grades: 1"):
+        scored([lists([("q", "a", -1)], run)], negative="error")
+    exp2 = parse_measures("nDCG(gain='exp2')")
+    good = lists([("q", "a", 1023)], run)
+    (batch,) = score_batches(iter([good]), exp2, Policies())
+    assert batch.column("values").to_pylist() == [[1.0]]
+    with pytest.raises(InputError, match="E114 grades too large for exp2 gain: 1"):
+        next(score_batches(iter([lists([("q", "a", 1024)], run)]), exp2, Policies()))
+
+
 def test_repeats_are_found_in_their_own_list_only():
     run = [("a", "d", 1.0), ("b", "d", 1.0), ("a", "e", 0.5)]
     qrels = [("a", "d", 1), ("b", "d", 1)]
