@@ -224,3 +224,18 @@ def test_a_missing_query_is_an_empty_list():
     qrels, run = [("a", "d", 1), ("b", "d", 1)], [("a", "d", 1.0)]
     for measure in (nd.nDCG(), nd.AP(), nd.P(cutoff=5), nd.Judged(), nd.nDCG(cutoff="n/5")):
         assert measure.score(batch_of(qrels, run)[1])[1] == 0.0
+
+
+def test_what_counts_as_undefined_and_what_cannot_go_together():
+    skip = Policies(no_relevant="skip")
+    low = Batch.of(hits=[[(1, 1)], [(1, 2)]], grades=[[(1, 1)], [(2, 1)]])
+    for measure in (nd.INST(min_rel=1, max_rel=3), nd.ERR(max_rel=3)):
+        values = scores(low, [measure], skip)[:, 0]
+        assert np.isnan(values[0]) == (measure.canonical == "INST"), measure
+        assert np.isfinite(values[1])
+    with pytest.raises(nd.UsageError, match="prune needs lists"):
+        Policies(prune=True, duplicate_docs="max")
+    with pytest.raises(nd.UsageError, match="no defined places"):
+        Policies(order_by="rank", duplicate_docs="max")
+    Policies(prune=True)
+    Policies(order_by="rank", prune=True)
