@@ -155,6 +155,15 @@ def test_where_refusals_begin():
         next(score_batches(iter([lists([("q", "a", 1024)], run)]), exp2, Policies()))
 
 
+def test_of_repeats_the_best_is_kept():
+    dcg = parse_measures("DCG,RR")
+    qrels = [("q", "a", 1), ("q", "a", 3), ("q", "a", 2)]
+    run = [("q", "b", 2.0), ("q", "a", 1.0), ("q", "a", 3.0)]
+    policies = Policies(duplicate_qrels="max", duplicate_docs="max")
+    (batch,) = score_batches(iter([lists(qrels, run)]), dcg, policies)
+    assert batch.column("values").to_pylist() == [[3.0, 1.0]]
+
+
 def test_repeats_are_found_in_their_own_list_only():
     run = [("a", "d", 1.0), ("b", "d", 1.0), ("a", "e", 0.5)]
     qrels = [("a", "d", 1), ("b", "d", 1)]
