@@ -30,6 +30,7 @@ def test_intervals_hold_the_truth(method):
     assert found["error"] == pytest.approx(found["deviation"], rel=0.2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_the_influence_of_one_click_is_what_one_more_click_does(method):
     """h is the derivative of the estimate by a cell's clicks, through the propensities alone."""

@@ -47,6 +47,7 @@ def test_the_truth_comes_back(shape):
     assert np.max(np.abs(found.propensities / truth - 1)) < 0.08, found.propensities
 
 
+@pytest.mark.slow
 def test_equal_to_a_general_optimizer():
     data = cells(SHAPES["r^-0.5"], impressions=3000, queries=8)
     kept = (np.count_nonzero(data.shown, axis=1) > 1) & (data.clicked.sum(axis=1) > 0)

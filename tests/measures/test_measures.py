@@ -66,6 +66,7 @@ def test_equal_to_trec_eval(level):
     assert compared > 5000
 
 
+@pytest.mark.slow
 def test_equal_to_ir_measures():
     names = "nDCG@5 P@3 R@5 AP@4 AP(rel=2) RR(rel=2) Success@2"
     compare_with_ir_measures(names, ties=True)
@@ -177,6 +178,7 @@ def test_a_share_of_the_list_is_exact_where_floats_are_not():
 EXTREME = st.sampled_from([0.0, 1.0, 3.0, 1e6, 1022.0, 1023.0, 1024.0, 1e18, 1e154, 1e300, 1.7e308])
 
 
+@pytest.mark.slow
 @given(
     st.lists(EXTREME, min_size=1, max_size=6), st.sampled_from(["linear", "exp2", "{1e6: 1e308}"])
 )

@@ -193,6 +193,7 @@ def naive_accuracy(shown, k):
     return sum(i < j for i, j in pairs) / len(pairs) if pairs else 1.0
 
 
+@pytest.mark.slow
 def test_cascades_and_pairs_equal_naive_loops():
     checked = 0
     for seed in range(60):
