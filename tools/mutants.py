@@ -76,7 +76,7 @@ def places(tree: ast.AST) -> list[tuple[ast.AST, int]]:
     found: list[tuple[ast.AST, int]] = []
     skipped: set[int] = set()
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Raise, ast.Assert)) or _is_message(node):
+        if isinstance(node, (ast.Raise, ast.Assert, ast.JoinedStr)):  # messages
             skipped.update(id(inner) for inner in ast.walk(node))
         if isinstance(node, (ast.AnnAssign, ast.arg, ast.FunctionDef)):  # types are no code
             for hint in (getattr(node, "annotation", None), getattr(node, "returns", None)):
@@ -99,10 +99,6 @@ def places(tree: ast.AST) -> list[tuple[ast.AST, int]]:
         ):
             found.append((node, 0))
     return found
-
-
-def _is_message(node: ast.AST) -> bool:
-    return isinstance(node, ast.JoinedStr)
 
 
 def mutated(path: str, place: int) -> Mutant:

@@ -20,7 +20,7 @@ from ndcg_spark.comparison.options import (
 )
 from ndcg_spark.comparison.pair_tests import ENUMERATED, SAMPLED, Ranks
 from ndcg_spark.comparison.paired_kernel import SMALL, Design, Sums
-from ndcg_spark.comparison.table import Found, Names, comparison, every_pair, wanted_pairs
+from ndcg_spark.comparison.table import RANDOM, Found, Names, comparison, every_pair, wanted_pairs
 from ndcg_spark.engine.running import refused
 from ndcg_spark.errors import InputError, UsageError, unknown
 from ndcg_spark.stats.distributions import scipy_stats
@@ -53,13 +53,15 @@ def compared(
         )
     names = Names(runs, ordered(counts, measures), wanted_pairs(runs, baseline))
     together = plan.gathered(table, names.runs, names.measures, by, attributes)
+    unsized = options.replicates is None and not set(tests).isdisjoint(RANDOM)
+    segments = _segments(table, by, attributes) if unsized else 1  # a pass over the scores
     rows = []
     for group in (
         [test for test in tests if test not in TOGETHER],
         [test for test in tests if test in TOGETHER],
     ):
         if group:
-            families = _families(group, options, names, _segments(table, by, attributes))
+            families = _families(group, options, names, segments)
             design = _design(counts, names, group, options, families)
             sums = _sums(together, design, table)
             for test in group:
