@@ -220,6 +220,11 @@ def test_replicates_grow_with_the_comparisons(spark):
     assert all(row["note"].startswith("undecidable: corrected p is 0.0533") for row in few)
     exact = nd.compare(scores.where("query_id < 'q14'"), "s0", test="wilcoxon").collect()
     assert {row["p_least"] for row in exact} == {min(1.0, 48 * 2 / 2**6)}
+    segments = scores.selectExpr("*", "if(query_id < 'q2', 'de', 'fr') country")
+    both = segments.where("run_id < 's2' and measure < 'P@3'")  # 2 measures x (all, de, fr)
+    tests = ["bootstrap", "randomized-tukey"]
+    rows = nd.compare(both, baseline="s0", test=tests, by=["country"]).collect()
+    assert {(row["test"], row["replicates"]) for row in rows} == {(test, 2_400) for test in tests}
 
 
 def test_a_rerun_without_which_measure_removes_its_tables(evaluated, run_cli, tmp_path):
