@@ -21,8 +21,8 @@ quick: $(VENV)/.dev ## the tests that need no engine, in half a minute
 mutants: $(VENV)/.dev ## break the numbers on purpose: which breaks do the tests not notice? (half an hour)
 	$(BIN)/python tools/mutants.py $(MUTANTS)
 
-simulations: $(VENV)/.dev ## what the intervals of click estimates promise, against simulated logs (minutes)
-	$(BIN)/python tools/simulations.py $(SIMULATIONS)
+simulations: $(VENV)/.dev ## what intervals, tests and verdicts promise, against simulated data (minutes)
+	$(BIN)/python -m tools.simulations $(SIMULATIONS)
 
 oldest: ## the end-to-end tests on the oldest supported Spark line
 	$(PYTHON) -m venv .venv35

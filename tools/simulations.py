@@ -1,8 +1,9 @@
-"""What the click estimates promise, against simulated logs whose truth is known.
+"""What intervals, tests and verdicts promise, against simulated data whose truth is known.
 
-usage: python tools/simulations.py [--repeats 400] [--impressions 20000,200000]
+usage: python -m tools.simulations [--repeats 400] [--impressions 20000,200000]
+           [--only clicks,comparisons,growth]
 
-A log of three rankers on 40 queries of ten documents; clicks by the position-based model with
+Clicks: a log of three rankers on 40 queries of ten documents; clicks by the position-based model with
 propensities 1 / r. For each method the value of a re-ranking (a log that randomizes for
 `randomized`): how often a nominal 95 percent interval holds the truth, by the error that takes the
 propensities as known and by the one that counts their error too; the estimate's deviation, and the
@@ -20,6 +21,7 @@ from ndcg_spark.clicks.clusters_kernel import Arm, interval, standard_error
 from ndcg_spark.clicks.influence_kernel import influence, rank_influence
 from ndcg_spark.clicks.position_kernel import Cells, fitted
 from ndcg_spark.clicks.propensities import chained
+from tools import simulated_comparisons, simulated_growth
 
 DEPTH, QUERIES, BUCKETS = 10, 40, 1000
 METHODS = ("em", "adjacent_chain", "pivot", "randomized")
@@ -156,18 +158,14 @@ def trend_coverage(buckets: int, lasting: float, repeats: int) -> tuple[float, f
     return held[0] / repeats, held[1] / repeats
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--repeats", type=int, default=400)
-    parser.add_argument("--impressions", default="20000,200000")
-    given = parser.parse_args()
+def print_tables(repeats: int, impressions: list[int]) -> None:
     print(
         "| method | impressions | coverage, propensities as known | coverage | deviation | mean error | largest propensity error |"
     )
     print("|---|---:|---:|---:|---:|---:|---:|")
-    for n in map(int, given.impressions.split(",")):
+    for n in impressions:
         for method in METHODS:
-            found = coverage(method, n, given.repeats)
+            found = coverage(method, n, repeats)
             print(
                 f"| {method} | {n} | {found['plain']:.1%} | {found['full']:.1%} | "
                 f"{found['deviation']:.4f} | {found['error']:.4f} | {found['propensity']:.1%} |",
@@ -177,8 +175,23 @@ def main() -> None:
     print("|---:|---|---:|---:|")
     for buckets in (20, 50, 200, 1000):
         for lasting, word in ((0.0, "no"), (0.2, "yes")):
-            apart, together = trend_coverage(buckets, lasting, 10 * given.repeats)
+            apart, together = trend_coverage(buckets, lasting, 10 * repeats)
             print(f"| {buckets} | {word} | {apart:.1%} | {together:.1%} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--repeats", type=int, default=400)
+    parser.add_argument("--impressions", default="20000,200000")
+    parser.add_argument("--only", default="clicks,comparisons,growth")
+    given = parser.parse_args()
+    parts = given.only.split(",")
+    if "clicks" in parts:
+        print_tables(given.repeats, [int(n) for n in given.impressions.split(",")])
+    if "comparisons" in parts:
+        simulated_comparisons.print_tables(2 * given.repeats)
+    if "growth" in parts:
+        simulated_growth.print_tables(max(given.repeats // 4, 1))
 
 
 if __name__ == "__main__":

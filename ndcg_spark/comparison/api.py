@@ -62,7 +62,7 @@ class DiscriminativePower:
     """Which measure tells these systems apart, and whether the measures agree on their order.
 
     power: measure, n_systems, n_queries, n_pairs, share (of pairs that it tells apart),
-        required_difference, alpha, replicates, seed
+        required_difference and its error by the drawn replicates, alpha, replicates, seed
     asl: measure, place, baseline, candidate, asl: all pairs, the clearest first
     agreement: measure_a, measure_b, tau_b, tau_ap, rbo
     """

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from ndcg_spark.arrays import replicates
 from ndcg_spark.arrays.whole_sums import Totals, squares
+from ndcg_spark.comparison.carriers_kernel import MOST_COLUMNS, SIZES, counted
 from ndcg_spark.errors import InputError
 from ndcg_spark.measures.batch import Array, Ints
 
@@ -72,6 +73,7 @@ class Design:
         columns = self.measures * len(self.pairs)
         return {
             "pairs": (len(FEATURES), columns),
+            "sizes": (SIZES if columns <= MOST_COLUMNS else 0, columns),
             "signs": (self.signs, columns),
             "weighted": (self.weights, columns),
             "squares": (self.weights, columns),
@@ -108,6 +110,8 @@ class Sums:
         won, lost = d > TIE_UNITS, d < -TIE_UNITS
         terms = (valid, either, won, lost, left, right, d, *squares(d))
         self.totals.add("pairs", np.stack([term.sum(axis=0, dtype=np.int64) for term in terms]))
+        if self.design.shapes["sizes"][0]:
+            self.totals.add("sizes", counted(valid, d))
 
     def _keep(self, valid: Array, d: Ints) -> None:
         for column in np.flatnonzero(self.kept <= SMALL):

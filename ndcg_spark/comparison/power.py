@@ -21,7 +21,8 @@ from ndcg_spark.stats.agreement import kendall_tau_b, rbo, tau_ap
 MATRIX_CELLS = 5_000_000  # values of one measure that the discriminative power looks at
 POWER = (
     "measure string, n_systems bigint, n_queries bigint, n_pairs bigint, share double, "
-    "required_difference double, alpha double, replicates bigint, seed bigint"
+    "required_difference double, required_difference_se double, alpha double, replicates bigint, "
+    "seed bigint"
 )
 ASL = "measure string, place bigint, baseline string, candidate string, asl double"
 AGREEMENT = "measure_a string, measure_b string, tau_b double, tau_ap double, rbo double"
@@ -57,6 +58,7 @@ def power_rows(scores: DataFrame, measures: Measures | None, options: CompareOpt
                 "n_pairs": len(found.pairs),
                 "share": found.share,
                 "required_difference": found.required,
+                "required_difference_se": found.required_se,
                 "alpha": options.alpha,
                 "replicates": replicates,
                 "seed": options.seed,

@@ -7,9 +7,10 @@ from itertools import combinations
 
 import numpy as np
 
-from ndcg_spark.measures.batch import Array
+from ndcg_spark.measures.batch import Array, Ints
 
 CHUNK = 64  # pairs at a time
+REDRAWN = 100  # times that the replicates are drawn anew for the error of `required`
 
 
 @dataclass(frozen=True)
@@ -20,12 +21,14 @@ class Power:
     pairs: (a, b), places of systems
     share: of pairs below alpha
     required: the difference of means that was needed for it in this data
+    required_se: how far another seed may move it, one standard error
     """
 
     pairs: list[tuple[int, int]]
     asl: Array
     share: float
-    required: float | None
+    required: float
+    required_se: float
     n_queries: int
 
 
@@ -35,7 +38,7 @@ def power_of(x: Array, alpha: float, replicates: int, seed: int) -> Power:
     x: (queries, systems) values without gaps, at least two of each
 
     `required`: of each pair the |mean difference| of the replicate at the alpha quantile of |t*|;
-    the largest of these over pairs.
+    the largest of these over pairs. Its error is the spread when the replicates are resampled.
     """
     n, systems = x.shape
     scale = float(np.abs(x).max(initial=0.0)) or 1.0
@@ -45,6 +48,8 @@ def power_of(x: Array, alpha: float, replicates: int, seed: int) -> Power:
     times = np.stack(
         [np.bincount(random.integers(0, n, n), minlength=n) for _ in range(replicates)]
     ).astype(float)
+    drawn = random.multinomial(replicates, np.full(replicates, 1 / replicates), REDRAWN)
+    times_drawn = np.concatenate([np.ones((1, replicates), np.int64), drawn])
     levels, needed = [], []
     for start in range(0, len(pairs), CHUNK):
         a, b = np.array(pairs[start : start + CHUNK]).T
@@ -60,10 +65,22 @@ def power_of(x: Array, alpha: float, replicates: int, seed: int) -> Power:
         hits = np.count_nonzero(t >= observed * (1 - 1e-12), axis=0)
         level = (1 + hits) / (replicates + 1)
         levels.append(np.where(same, np.where(np.abs(mean) > 1e-12, 0.0, 1.0), level))
-        place = max(int(alpha * replicates) - 1, 0)
-        order = np.argsort(-t, axis=0, kind="stable")[place]
-        needed.append(np.where(same, 0.0, np.abs(means[order, np.arange(d.shape[1])])))
+        needed.append(np.where(same, 0.0, _needed(t, np.abs(means), alpha, times_drawn)))
     asl = np.concatenate(levels)
+    required, *others = np.concatenate(needed, axis=1).max(axis=1) * scale
     return Power(
-        pairs, asl, float(np.mean(asl < alpha)), float(np.concatenate(needed).max()) * scale, n
+        pairs, asl, float(np.mean(asl < alpha)), float(required), float(np.std(others, ddof=1)), n
     )
+
+
+def _needed(t: Array, size: Array, alpha: float, times: Ints) -> Array:
+    """(draws, pairs) the size at the alpha quantile of |t*|, largest first.
+
+    t, size: (replicates, pairs); times: (draws, replicates) how often each replicate counts
+    """
+    place = max(int(alpha * len(t)), 1)
+    found = np.empty((len(times), t.shape[1]))
+    for pair, order in enumerate(np.argsort(-t, axis=0, kind="stable").T):
+        reached = np.cumsum(times[:, order], axis=1) >= place
+        found[:, pair] = size[order[reached.argmax(axis=1)], pair]
+    return found

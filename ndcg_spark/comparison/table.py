@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ndcg_spark.comparison import tukey
+from ndcg_spark.comparison.carriers_kernel import NEARLY_ALL, Carriers
 from ndcg_spark.comparison.options import TOGETHER, CompareOptions
+from ndcg_spark.comparison.pair import Pair
 from ndcg_spark.comparison.pair_tests import (
     Outcome,
-    Pair,
     Ranks,
     corrected_effect,
     fisher,
@@ -36,8 +37,9 @@ COMPARISON = (
     "p_value double, p_adjusted double, correction string, effect_size double, wins bigint, "
     "losses bigint, ties bigint, mdd double, seed bigint, relative double, "
     "effect_size_corrected double, superiority double, n_wanted bigint, replicates bigint, "
-    "alpha double, p_least double, note string"
+    "alpha double, p_least double, top_share double, note string"
 )
+FEW_TO_DRAW = 50  # queries below which a bootstrap's interval covers less than it says
 MOST_DEVIATIONS = 2.0**30  # queries beyond 2^60 are no plan
 RANDOM = ("fisher", "bootstrap", "randomized-tukey")
 
@@ -123,7 +125,7 @@ def _alone(
 
 def _row(pair: Pair, outcome: Outcome, test: str, options: CompareOptions) -> dict[str, Any]:
     none = pair.n - pair.wins - pair.losses
-    std, alpha, power = pair.std, options.alpha, options.power
+    std, alpha, power, carriers = pair.std, options.alpha, options.power, pair.carriers
     return {
         "n_pairs": pair.n,
         "n_dropped": pair.dropped,
@@ -151,8 +153,21 @@ def _row(pair: Pair, outcome: Outcome, test: str, options: CompareOptions) -> di
         "replicates": outcome.replicates,
         "alpha": alpha,
         "p_least": outcome.least,
-        "note": outcome.note,
+        "top_share": carriers and carriers.top_share,
+        "note": "; ".join(filter(None, [outcome.note, *_rough(pair, carriers, test)])) or None,
     }
+
+
+def _rough(pair: Pair, carriers: Carriers | None, test: str) -> Iterator[str]:
+    """Why the interval, or p, covers less than it says (docs: how far; make simulations)."""
+    if carriers and carriers.few:
+        what = "p and interval" if test in ("t", "bootstrap", "tukey") else "interval"
+        yield (
+            f"rough {what}: {carriers.queries} of {pair.n} queries carry {NEARLY_ALL:.0%} of the "
+            "squared differences"
+        )
+    if test == "bootstrap" and carriers and pair.n < FEW_TO_DRAW:
+        yield f"the interval is short for {pair.n} queries"
 
 
 def _relative(pair: Pair) -> float | None:

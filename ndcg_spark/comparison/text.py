@@ -48,7 +48,10 @@ def print_comparison(found: ComparisonFound, how: str, out: TextIO) -> None:
         print(f"{shown(means(own))}\n\n{shown(differences(own))}\n", file=out)
         print(f"{legend(own)}\n", file=out)
     if found.power:
-        columns = ("measure", "share", "required_difference", "n_queries", "n_systems")
+        columns = (
+            "measure", "share", "required_difference", "required_difference_se", "n_queries",
+            "n_systems",
+        )  # fmt: skip
         print_rows(found.power.power, columns, out)
         print_rows(found.power.agreement, ("measure_a", "measure_b", "tau_b", "tau_ap", "rbo"), out)
     for table, path in found.tables.items():

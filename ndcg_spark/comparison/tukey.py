@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ndcg_spark.comparison.pair_tests import Outcome, Pair
+from ndcg_spark.comparison.pair import Pair
+from ndcg_spark.comparison.pair_tests import Outcome
 from ndcg_spark.comparison.paired_kernel import DIGITS, TIE
 from ndcg_spark.measures.batch import Array
 from ndcg_spark.stats.distributions import (

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ndcg_spark.distinguish.verdicts import SAME, SEPARATES, UNDECIDED
+from ndcg_spark.distinguish.verdicts import SAME, SEPARATES, UNDECIDED, has_no_limit, is_pure
 from ndcg_spark.measures import nDCG
 from ndcg_spark.stats.sample_size import sample_size
-from ndcg_spark.theory.limits import Shares, exponent
+from ndcg_spark.theory.limits import Shares
 
 Row = Mapping[str, Any]
 NEAR_ONE = 0.9
-PURE = 0.995
 FEW = 0.05  # share of unscored documents that is not worth a word
 
 
@@ -58,14 +57,24 @@ def _verdicts(rows: Sequence[Row]) -> str:
     ):
         own = [row for row in rows if row["verdict"] == name]
         if own:
-            shown = ", ".join(
-                f"{row['run_a']} > {row['run_b']} ({row['win_share']:.0%} of queries)"
-                if row["win_share"] is not None
-                else f"{row['run_a']} and {row['run_b']} (no value)"
-                for row in own
-            )
-            texts.append(f"{word} {shown}")
+            texts.append(f"{word} {', '.join(map(_pair, own))}")
     return "; ".join(texts) or "no pair"
+
+
+def ahead(row: Row) -> tuple[str, str]:
+    """The pair with the ranker that is ahead first."""
+    runs = (row["run_a"], row["run_b"])
+    return runs[::-1] if (row["mean_gap"] or 0.0) < 0 else runs
+
+
+def _pair(row: Row) -> str:
+    if row["win_share"] is None:
+        return f"{row['run_a']} and {row['run_b']} (no value)"
+    first, second = ahead(row)
+    share = row["win_share"] if first == row["run_a"] else 1 - row["win_share"]
+    if row["verdict"] == SEPARATES:
+        return f"{first} > {second} ({share:.0%} of queries)"
+    return f"{first} and {second} ({first} ahead on {share:.0%} of queries)"
 
 
 def _all(rows: Sequence[Row], measure: str, verdict: str) -> bool:
@@ -75,16 +84,17 @@ def _all(rows: Sequence[Row], measure: str, verdict: str) -> bool:
 
 def _directions(rows: Sequence[Row]) -> list[str]:
     """Pairs that two measures separate in opposite directions."""
-    ahead: dict[frozenset[str], dict[str, list[str]]] = {}
+    found: dict[frozenset[str], dict[str, list[str]]] = {}
     for row in rows:
         if row["verdict"] == SEPARATES:
-            pair = frozenset((row["run_a"], row["run_b"]))
-            ahead.setdefault(pair, {}).setdefault(row["run_a"], []).append(row["measure"])
+            winner, loser = ahead(row)
+            pair = frozenset((winner, loser))
+            found.setdefault(pair, {}).setdefault(winner, []).append(row["measure"])
     return [
         "Better depends on the measure: "
         + "; ".join(f"{run} by {', '.join(names)}" for run, names in winners.items())
         + ". Separation is not correctness."
-        for winners in ahead.values()
+        for winners in found.values()
         if len(winners) > 1
     ]
 
@@ -97,11 +107,11 @@ def _needed(row: Row) -> str:
     start = f"{row['measure']} of {row['run_a']} and {row['run_b']}"
     if not row["mean_gap"] or not row["sd_gap"]:
         return f"{start}: no difference to plan for."
-    n = sample_size(row["sd_gap"], row["mean_gap"])
+    n = sample_size(row["sd_gap"], abs(row["mean_gap"]))
     return (
-        f"{start} differs by {row['mean_gap']:.4f} a query with deviation {row['sd_gap']:.4f}: "
-        f"{n} queries find that in 4 of 5 experiments (two-sided t, 5 percent); here are "
-        f"{row['n_queries']}."
+        f"{start} differs by {abs(row['mean_gap']):.4f} a query with deviation "
+        f"{row['sd_gap']:.4f}: {n} queries find that in 4 of 5 experiments (two-sided t, 5 "
+        f"percent); here are {row['n_queries']}."
     )
 
 
@@ -127,30 +137,25 @@ def _distrust(
                 f"Distrust values near 1 under {measure}: it goes to 1 for every ranker as "
                 f"documents grow, which says nothing of quality. {shown}."
             )
-    rough = [str(m) for m in measures if (b := exponent(m.dis)) is None or b > 1]
-    pure = [run for run, own in gains.items() if own and _pure(own[0], shares)]
+    fixed = [str(m) for m in measures if isinstance(m.cutoff, int)]
+    rough = [str(m) for m in measures if has_no_limit(m) and str(m) not in fixed]
+    pure = [run for run, own in gains.items() if own and is_pure(own[0], shares)]
     if rough:
         found.append(
             f"Distrust {', '.join(rough)}: a few documents at the top decide, and the value of one "
             "query stays random however many documents there are."
         )
-    if rough and pure:
+    if (rough or fixed) and pure:
         found.append(
             f"The top of {', '.join(pure)} is pure (nearly every first document has the largest "
-            "gain): there these discounts do converge."
+            f"gain): there {', '.join(rough + fixed)} do converge."
         )
     zipf = [str(m) for m in measures if m.dis == "zipf" or m.cutoff == "sqrt(n)"]
     if zipf:
         found.append(f"{', '.join(zipf)}: depends only on the top ranks in the long run.")
-    fixed = [str(m) for m in measures if isinstance(m.cutoff, int)]
     if fixed:
         found.append(
-            f"{', '.join(fixed)}: one query never settles, however many documents; only more "
-            "queries help."
+            f"{', '.join(fixed)}: one query never settles, however many documents"
+            f"{' (unless the top is pure)' if pure else ''}; only more queries help."
         )
     return found
-
-
-def _pure(first: float, shares: Shares) -> bool:
-    largest = max((gain for gain, share in shares if share > 0), default=0.0)
-    return bool(largest and first >= PURE * largest)

@@ -19,7 +19,7 @@ from ndcg_spark.distinguish.compute import (
 from ndcg_spark.distinguish.growth_kernel import Growth
 from ndcg_spark.distinguish.options import MEASURES
 from ndcg_spark.distinguish.plan import grown_samples, values_of
-from ndcg_spark.distinguish.verdicts import CURVES, PAIRS
+from ndcg_spark.distinguish.verdicts import CURVES, MARGIN, PAIRS
 from ndcg_spark.engine.inputs import Table, session_of, table_of
 from ndcg_spark.errors import UsageError, unknown
 from ndcg_spark.measures.names import MeasureLike
@@ -32,8 +32,8 @@ class Distinguishability:
 
     curves: run_id, measure, n, n_queries, n_undefined, mean, se, sd, mean_cc (corrected for
         chance), limit_plugin, gap_to_limit
-    pairs: run_a, run_b, measure, n, n_queries, mean_gap, sd_gap, snr, win_share, win_lo, win_hi,
-        settled_share, snr_exponent, verdict
+    pairs: run_a, run_b, measure, n, n_queries, mean_gap, sd_gap, snr, cc_gap, cc_lo, cc_hi,
+        win_share, win_lo, win_hi, settled_share, snr_exponent, verdict
     values: query_id, sequence, run_id, measure, n, value, e_random, n_rel; lazy
     counts: name, n: queries used and left out, odd rankers
     advice: sentences
@@ -59,6 +59,7 @@ def distinguishability(
     sequences: int = 1,
     ties: Literal["hash", "mean"] = "hash",
     baseline: str | None = None,
+    margin: float = MARGIN,
     seed: int = 0,
 ) -> Distinguishability:
     """Which discount and cut-off tells these rankers apart consistently?
@@ -67,6 +68,8 @@ def distinguishability(
     qrels: query_id, doc_id, relevance; or clicks: query_id, doc_id, n_clicks with `thresholds`;
         what is not there has label 0
     grid: sizes of the samples; the samples of a query are nested, in an order by hash
+    margin: a difference corrected for chance that counts as none: `does_not_separate` needs the
+        interval of the difference within it
 
     Runs at once. The other options are those of the job (docs/distinguishability.md).
 
@@ -92,7 +95,7 @@ def distinguishability(
     fewest = min_docs or sizes[-1]
     grown = grown_samples(docs.documents(rows, labels, names), growth)
     with diagnosed(rows):
-        found = judged(grown, growth, baseline, fewest, longest)
+        found = judged(grown, growth, baseline, fewest, longest, margin)
     numbers = [{"name": name, "n": n} for name, n in found.counts.items()]
     return Distinguishability(
         table_of_rows(session, found.curves, CURVES),

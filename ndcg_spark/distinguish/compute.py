@@ -46,15 +46,22 @@ class Judged:
 
 
 def judged(
-    grown: DataFrame, growth: Growth, baseline: str | None, fewest: int, longest: int
+    grown: DataFrame,
+    growth: Growth,
+    baseline: str | None,
+    fewest: int,
+    longest: int,
+    margin: float,
 ) -> Judged:
+    if not 0 < margin < 1:
+        raise UsageError(f"margin must be between 0 and 1, not {margin}")
     if baseline is not None and baseline not in growth.runs:
         raise unknown("baseline", baseline, growth.runs)
     sums = _sums(grown, growth, baseline, fewest)
     counts = verdicts.counts(sums)
     docs.refuse_few(counts["queries"], longest, fewest)
     shares = _shares(grown)
-    curves, pairs = verdicts.curves(sums, shares), verdicts.pairs(sums)
+    curves, pairs = verdicts.curves(sums, shares), verdicts.pairs(sums, shares, margin)
     words = advice(growth.measures, curves, pairs, verdicts.pooled(sums), shares, counts)
     return Judged(curves, pairs, counts, words)
 

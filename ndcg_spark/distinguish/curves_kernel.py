@@ -15,6 +15,7 @@ from ndcg_spark.measures.batch import Array, Ints
 
 UNIT, COARSE = 40, 30  # binary digits of values; of corrected values and gains
 FARTHEST = 2.0**30  # corrected values are cut here
+WIDEST = 2.0**10  # differences of corrected values are cut here
 ROWS = 2048  # queries at a time
 MOMENTS = ("count", "sum", "high", "middle", "low")
 GAPS = (*MOMENTS, "wins", "first_ahead", "second_ahead")  # the last three in halves
@@ -22,15 +23,19 @@ COUNTS = ("queries", "too_short", "no_relevant", "documents", "unscored")
 
 
 def pairs_of(growth: Growth, baseline: str | None = None) -> list[tuple[int, int]]:
-    """All pairs of rankers, or those with the baseline, as places."""
-    every = itertools.combinations(range(len(growth.runs)), 2)
-    return [p for p in every if baseline is None or growth.runs.index(baseline) in p]
+    """All pairs of rankers by name, or each other one with the baseline, as places."""
+    every = range(len(growth.runs))
+    if baseline is None:
+        return list(itertools.combinations(every, 2))
+    base = growth.runs.index(baseline)
+    return [(other, base) for other in every if other != base]
 
 
 class CurveSums:
     """Totals by ranker, measure and size, and by pair, measure and size.
 
-    values: over units (a query in one sequence); means: over queries, of their means over sequences
+    values, gaps: over units (a query in one sequence)
+    means, corrected_gaps: over queries, of their means over sequences
     """
 
     def __init__(self, growth: Growth, pairs: Sequence[tuple[int, int]], fewest: int) -> None:
@@ -43,6 +48,7 @@ class CurveSums:
                 "means": (len(MOMENTS), cells),
                 "corrected": (2, cells),
                 "gaps": (len(GAPS), len(self.pairs) * measures * sizes),
+                "corrected_gaps": (len(MOMENTS), len(self.pairs) * measures * sizes),
                 "bins": (2, runs * BINS),
                 "counts": (1, len(COUNTS) + runs),
             }
@@ -72,21 +78,28 @@ class CurveSums:
         whole = units(values, UNIT)
         one_sequence = values.reshape(-1, *shape[1:])
         self.totals.add("values", _moments(one_sequence, whole))
-        some = np.isfinite(values).sum(axis=1)
-        mean = np.where(some > 0, np.nansum(values, axis=1) / np.maximum(some, 1), np.nan)
+        mean = _mean(values)
         self.totals.add("means", _moments(mean, units(mean, UNIT)))
         with np.errstate(divide="ignore", invalid="ignore"):
             corrected = (values - random[:, :, None]) / (1 - random[:, :, None])
         corrected[~(random < 1 - 1e-12)[:, :, None].repeat(shape[1], axis=2)] = np.nan
-        corrected = np.clip(corrected, -FARTHEST, FARTHEST).reshape(-1, *shape[1:])
-        self.totals.add("corrected", _moments(corrected, units(corrected, COARSE))[:2])
+        corrected = np.clip(corrected, -FARTHEST, FARTHEST)
+        one_sequence = corrected.reshape(-1, *shape[1:])
+        self.totals.add("corrected", _moments(one_sequence, units(one_sequence, COARSE))[:2])
         self.totals.add("bins", _moments(bins, units(bins, COARSE))[:2])
-        self._add_gaps(values, whole)
+        if self.pairs:
+            self._add_gaps(values, whole)
+            left, right = self._sides
+            gap = np.clip(_mean(corrected[:, :, left] - corrected[:, :, right]), -WIDEST, WIDEST)
+            self.totals.add("corrected_gaps", _moments(gap, units(gap, COARSE)))
+
+    @property
+    def _sides(self) -> tuple[Ints, Ints]:
+        left, right = (np.array(side, np.int64) for side in zip(*self.pairs, strict=True))
+        return left, right
 
     def _add_gaps(self, values: Array, whole: Ints) -> None:
-        if not self.pairs:
-            return
-        left, right = (np.array(side, np.int64) for side in zip(*self.pairs, strict=True))
+        left, right = self._sides
         gap = whole[:, :, left] - whole[:, :, right]
         known = np.isfinite(values[:, :, left] + values[:, :, right])
         sign = np.where(known, np.sign(gap), 2)  # 2: no value, which never decides
@@ -100,6 +113,13 @@ class CurveSums:
         moments = _moments(np.where(known, 0.0, np.nan).reshape(-1, cells), gap.reshape(-1, cells))
         counted = np.stack([own.reshape(-1, cells).sum(axis=0) for own in halves])
         self.totals.add("gaps", np.concatenate([moments, counted]))
+
+
+def _mean(values: Array) -> Array:
+    """Over sequences, the second axis; NaN where none has a value."""
+    some = np.isfinite(values).sum(axis=1)
+    mean: Array = np.where(some > 0, np.nansum(values, axis=1) / np.maximum(some, 1), np.nan)
+    return mean
 
 
 def _array(block: pa.RecordBatch, name: str) -> Any:

@@ -78,7 +78,7 @@ def distinguishability_job(job: DistinguishabilityJob) -> Distinguished:
         place = output.staged("grown") if output else None
         with diagnosed(documents.runs):
             grown = materialized(stack, engine, place, grown_samples(documents.table, growth))
-            found = judged(grown, growth, job.baseline, fewest, documents.longest)
+            found = judged(grown, growth, job.baseline, fewest, documents.longest, job.margin)
         published = {}
         if output:
             values = values_of(grown, growth, fewest)
@@ -142,6 +142,7 @@ def _manifest(
         "sequences": growth.sequences,
         "ties": growth.ties,
         "seed": growth.seed,
+        "margin": job.margin,
         "synthetic": job.synthetic,
         "inputs": [redacted(source) for source in inputs],
         "counts": counts,

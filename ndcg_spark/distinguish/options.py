@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ndcg_spark.distinguish.documents import checked_thresholds
+from ndcg_spark.distinguish.verdicts import MARGIN
 from ndcg_spark.engine.options import Job
 from ndcg_spark.errors import UsageError
 from ndcg_spark.measures.fields import option
@@ -38,6 +39,10 @@ class DistinguishabilityJob(Job):
         "hash", "equal scores: in the random order, or the mean over their orders"
     )
     baseline: str | None = option(None, "the run that the others are paired with; else all pairs")
+    margin: float = option(
+        MARGIN,
+        "a difference, corrected for chance, that counts as none (what does_not_separate needs)",
+    )
     plot: str | None = option(None, "write the panels to a file, .svg or .png (ndcg-spark[report])")
     seed: int = option(0, "of the random orders and of synthetic data")
     glob: bool = option(False, "expand glob characters in the input paths")
@@ -52,6 +57,8 @@ class DistinguishabilityJob(Job):
         for name in ("sequences", "queries", "min_docs"):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise UsageError(f"--{name.replace('_', '-')} must be at least 1")
+        if not 0 < self.margin < 1:
+            raise UsageError(f"--margin must be between 0 and 1, not {self.margin}")
         if not 0 <= self.seed < 2**31:
             raise UsageError(f"--seed must be 0 to 2^31 - 1, not {self.seed}")
         if self.plot and not self.plot.endswith((".svg", ".png")):

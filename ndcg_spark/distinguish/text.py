@@ -59,8 +59,8 @@ def _curves(found: Distinguished, sizes: list[int]) -> list[list[str]]:
 
 
 def _pairs(found: Distinguished, size: int) -> list[list[str]]:
-    heading = ["measure", "pair", "gap", "signal/noise", "grows as n^", "win share", "95% interval"]
-    rows = [[*heading, "settled", "queries", "verdict"]]
+    heading = ["measure", "pair", "gap", "corrected", "signal/noise", "grows as n^", "win share"]
+    rows = [[*heading, "95% interval", "settled", "queries", "verdict"]]
     late = sorted({row["n"] for row in found.pairs})[-3:][0]
     settled = {
         (row["measure"], row["run_a"], row["run_b"]): row["settled_share"]
@@ -74,8 +74,9 @@ def _pairs(found: Distinguished, size: int) -> list[list[str]]:
         rows.append(
             [
                 row["measure"],
-                f"{row['run_a']} > {row['run_b']}",
+                f"{row['run_a']} - {row['run_b']}",
                 number(row["mean_gap"], False),
+                number(row["cc_gap"], False),
                 number(row["snr"], False),
                 number(row["snr_exponent"], False),
                 number(row["win_share"], False),

@@ -11,7 +11,9 @@ import numpy as np
 from ndcg_spark.arrays.whole_sums import of_squares
 from ndcg_spark.distinguish.curves_kernel import COARSE, COUNTS, UNIT, CurveSums
 from ndcg_spark.distinguish.growth_kernel import BINS, EDGES
-from ndcg_spark.theory.limits import Shares, plug_in
+from ndcg_spark.measures import nDCG
+from ndcg_spark.stats.distributions import t_quantile
+from ndcg_spark.theory.limits import Shares, exponent, plug_in
 
 CURVES = (
     "run_id string, measure string, n bigint, n_queries bigint, n_undefined bigint, mean double, "
@@ -19,11 +21,13 @@ CURVES = (
 )
 PAIRS = (
     "run_a string, run_b string, measure string, n bigint, n_queries bigint, mean_gap double, "
-    "sd_gap double, snr double, win_share double, win_lo double, win_hi double, "
-    "settled_share double, snr_exponent double, verdict string"
+    "sd_gap double, snr double, cc_gap double, cc_lo double, cc_hi double, win_share double, "
+    "win_lo double, win_hi double, settled_share double, snr_exponent double, verdict string"
 )
 SEPARATES, SAME, UNDECIDED = "separates", "does_not_separate", "undecided"
-SETTLED, WON, LOST, FLAT = 0.95, 0.90, 0.95, 0.1  # what a verdict needs
+SETTLED, WON, LOST = 0.95, 0.90, 0.95  # what a verdict needs
+MARGIN = 0.02  # differences of corrected values that count as none
+PURE = 0.995  # share of the largest gain from which on a ranker's first documents are pure
 LATE = 3  # sizes, the last ones, at which a pair must be settled
 LARGE = 1000  # documents from which on signal to noise is followed
 
@@ -107,64 +111,82 @@ def _moments(
     return n, mean, math.sqrt((n * of_squares(*parts) - total**2) / (n * (n - 1))) * unit
 
 
-def pairs(found: CurveSums) -> list[Row]:
-    """PAIRS: a row for each pair of rankers, measure and size; run_a is ahead at the largest size.
+def pairs(found: CurveSums, shares: Shares, margin: float = MARGIN) -> list[Row]:
+    """PAIRS: a row for each pair of rankers, measure and size; the sides stand by name (with a
+    baseline it is run_b).
 
     win_share: queries (and sequences) on which run_a has the larger value, ties half, with Wilson's
-    95 percent interval by the number of queries; settled_share: on which it has it at this size
-    and all larger ones. The verdict stands in every row of a pair and measure.
+    95 percent interval by the number of queries; settled_share: on which the ranker that is ahead
+    at the largest size is so at this size and all larger ones; cc_gap: the mean difference of the
+    values corrected for chance, with Student's 95 percent interval by query. The verdict stands in
+    every row of a pair and measure.
     """
     growth = found.growth
     _, _, measures, sizes = growth.shape
+    tops = [own[0] for own in pooled(found).values()]
     rows: list[Row] = []
     for pair, measure in np.ndindex(len(found.pairs), measures):
         first = (pair * measures + measure) * sizes
+        sides = found.pairs[pair]
         cells = [_gap(found, first + size) for size in range(sizes)]
-        swapped = (cells[-1]["mean_gap"] or 0.0) < 0
-        names = [growth.runs[place] for place in found.pairs[pair]]
-        own = [_seen_by(cell, swapped) for cell in cells]
-        exponent = snr_exponent(growth.grid, [cell["snr"] for cell in own])
-        judged = verdict(own, exponent)
-        for size, cell in zip(growth.grid, own, strict=True):
-            ends = names[::-1] if swapped else names
+        second_ahead = (cells[-1]["mean_gap"] or 0.0) < 0
+        for cell in cells:
+            cell["settled_share"] = cell.pop("ahead")[second_ahead]
+        growing = snr_exponent(growth.grid, [cell["snr"] for cell in cells])
+        stays_random = has_no_limit(growth.measures[measure]) and not is_pure(
+            tops[sides[second_ahead]], shares
+        )
+        judged = verdict(cells, stays_random, margin)
+        for size, cell in zip(growth.grid, cells, strict=True):
             rows.append(
                 {
-                    "run_a": ends[0],
-                    "run_b": ends[1],
+                    "run_a": growth.runs[sides[0]],
+                    "run_b": growth.runs[sides[1]],
                     "measure": str(growth.measures[measure]),
                     "n": size,
                     **cell,
-                    "snr_exponent": exponent,
+                    "snr_exponent": growing,
                     "verdict": judged,
                 }
             )
     return rows
 
 
+def has_no_limit(measure: nDCG) -> bool:
+    """Whether the value of one query stays random however many documents there are, unless the top
+    is pure: a discount that decays faster than 1/r, or a fixed cut-off (docs, A4)."""
+    b = exponent(measure.dis)
+    return b is None or b > 1 or isinstance(measure.cutoff, int)
+
+
+def is_pure(top: float, shares: Shares) -> bool:
+    """Whether nearly every first document has the largest gain; top: the mean gain there."""
+    largest = max((gain for gain, share in shares if share > 0), default=0.0)
+    return bool(largest and top >= PURE * largest)
+
+
 def _gap(found: CurveSums, cell: int) -> Row:
     n, mean, sd = _moments(found.totals, "gaps", cell, UNIT)
-    wins, ahead, behind = (found.totals.exact("gaps", (row, cell)) for row in (5, 6, 7))
-    return {"n": n, "mean_gap": mean, "sd": sd, "wins": wins, "ahead": (ahead, behind),
-            "queries": n // found.growth.sequences}  # fmt: skip
-
-
-def _seen_by(cell: Mapping[str, Any], swapped: bool) -> Row:
-    """The cell from the side of the ranker that is ahead at the end."""
-    n, queries, mean, sd = (cell[name] for name in ("n", "queries", "mean_gap", "sd"))
-    gap = -mean if swapped and mean is not None else mean
-    share = None
-    if n:
-        share = 1 - cell["wins"] / 2 / n if swapped else cell["wins"] / 2 / n
-    low, high = (None, None) if share is None else wilson(share, queries)
+    wins, *ahead = (found.totals.exact("gaps", (row, cell)) / 2 for row in (5, 6, 7))
+    by_query, corrected, spread = _moments(found.totals, "corrected_gaps", cell, COARSE)
+    queries = n // found.growth.sequences
+    low, high = wilson(wins / n, queries) if n else (None, None)
+    cc_low, cc_high = None, None
+    if corrected is not None and spread is not None:
+        half = t_quantile(0.975, by_query - 1) * spread / math.sqrt(by_query)
+        cc_low, cc_high = corrected - half, corrected + half
     return {
         "n_queries": queries,
-        "mean_gap": gap,
+        "mean_gap": mean,
         "sd_gap": sd,
-        "snr": gap / sd if sd and gap is not None else None,
-        "win_share": share,
+        "snr": mean / sd if sd and mean is not None else None,
+        "cc_gap": corrected,
+        "cc_lo": cc_low,
+        "cc_hi": cc_high,
+        "win_share": wins / n if n else None,
         "win_lo": low,
         "win_hi": high,
-        "settled_share": cell["ahead"][swapped] / 2 / n if n else None,
+        "ahead": [side / n if n else None for side in ahead],
     }
 
 
@@ -197,16 +219,26 @@ def snr_exponent(sizes: Sequence[int], snr: Sequence[float | None]) -> float | N
     return float(np.sum(x * (y - y.mean())) / np.sum(x * x))
 
 
-def verdict(cells: Sequence[Mapping[str, Any]], exponent: float | None) -> str:
-    """separates: at the last LATE sizes settled >= 0.95 and win_lo >= 0.9. does_not_separate: the
-    last win_hi < 0.95 and signal to noise does not grow (|exponent| < 0.1). Else undecided."""
+def verdict(cells: Sequence[Mapping[str, Any]], stays_random: bool, margin: float = MARGIN) -> str:
+    """separates: at the last LATE sizes settled >= 0.95, and the winner's share of queries is at
+    least 0.9 by its interval; never where the value of a query stays random.
+
+    does_not_separate needs evidence: that the limits are equal (at the last size the interval of
+    the difference corrected for chance lies within +- margin), or, where the value stays random,
+    that neither wins 95 percent of the queries (the interval's ends). Else undecided.
+    """
     late = cells[-LATE:]
-    if len(late) == LATE and all(
-        (cell["settled_share"] or 0.0) >= SETTLED and (cell["win_lo"] or 0.0) >= WON
-        for cell in late
+    if len(late) < LATE or any(cell["win_lo"] is None for cell in late):
+        return UNDECIDED
+    if stays_random:
+        last = late[-1]
+        return SAME if last["win_hi"] < LOST and last["win_lo"] > 1 - LOST else UNDECIDED
+    settled = all((cell["settled_share"] or 0.0) >= SETTLED for cell in late)
+    if settled and (
+        all(cell["win_lo"] >= WON for cell in late)
+        or all(cell["win_hi"] <= 1 - WON for cell in late)
     ):
         return SEPARATES
-    high = cells[-1]["win_hi"]
-    if high is not None and high < LOST and exponent is not None and abs(exponent) < FLAT:
-        return SAME
-    return UNDECIDED
+    low, high = late[-1]["cc_lo"], late[-1]["cc_hi"]
+    equal = low is not None and -margin <= low and high <= margin
+    return SAME if equal else UNDECIDED

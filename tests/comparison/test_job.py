@@ -13,7 +13,7 @@ import scipy.stats
 import ndcg_spark as nd
 from ndcg_spark import sample
 from ndcg_spark.comparison import pair_tests as paired_tests
-from ndcg_spark.comparison.pair_tests import Pair
+from ndcg_spark.comparison.pair import Pair
 from ndcg_spark.comparison.paired_kernel import Design, Sums
 from ndcg_spark.comparison.text import differences, legend, means
 from ndcg_spark.errors import InputError, UsageError

@@ -12,7 +12,8 @@ import scipy.stats
 from ndcg_spark.arrays import replicates
 from ndcg_spark.comparison import options, tukey
 from ndcg_spark.comparison import pair_tests as tests
-from ndcg_spark.comparison.pair_tests import Pair, Ranks
+from ndcg_spark.comparison.pair import Pair
+from ndcg_spark.comparison.pair_tests import Ranks
 from ndcg_spark.comparison.paired_kernel import Design, Sums
 from ndcg_spark.comparison.power_kernel import power_of
 from ndcg_spark.comparison.table import _correct

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from ndcg_spark.arrays import replicates
 from ndcg_spark.comparison.compute import _scale
 from ndcg_spark.comparison.options import TESTS, CompareOptions
-from ndcg_spark.comparison.pair_tests import SMALL
-from ndcg_spark.comparison.paired_kernel import Design, Sums
+from ndcg_spark.comparison.paired_kernel import SMALL, Design, Sums
 from ndcg_spark.comparison.table import Found, Names, comparison, every_pair
 
 

@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+import scipy.stats
 
 from ndcg_spark import theory
 from ndcg_spark.arrays.replicates import splitmix64
 from ndcg_spark.distinguish import growth_kernel as kernel
 from ndcg_spark.distinguish import synthetic_kernel as synthetic
 from ndcg_spark.distinguish import verdicts
-from ndcg_spark.distinguish.advice import advice
+from ndcg_spark.distinguish.advice import advice, ahead
 from ndcg_spark.distinguish.compute import growing_measures
 from ndcg_spark.distinguish.curves_kernel import CurveSums, pairs_of
 from ndcg_spark.distinguish.growth_kernel import Growth
@@ -19,11 +20,13 @@ from ndcg_spark.distinguish.verdicts import SAME, SEPARATES, UNDECIDED
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.measures.gains import gain
 from tests.theory.test_limits import POWERS, P, expected
+from tools import simulated_growth
 
 ALL = (
     "nDCG,nDCG(dis='power:0.25'),nDCG(dis='power:0.5'),nDCG(dis='power:0.75'),nDCG(dis='zipf'),"
     "nDCG(dis='power:1.5'),nDCG(dis='exp2'),nDCG@n/5,nDCG(dis='power:0.5')@n/5,nDCG@10"
 )
+POWER_SHARES = [(0.0, 0.7), (1.0, 0.3)]
 OF = ("log", "pow0.25", "pow0.5", "pow0.75", "zipf", "pow1.5", "exp2", "log@n/5", "pow0.5@n/5",
       "log@10")  # fmt: skip
 
@@ -230,27 +233,44 @@ def test_documents_without_a_score_are_left_out():
 # verdicts
 
 
-def of_wins(wins, sizes=(1000, 2000, 5000), snr=None):
-    """Cells of a pair whose first ranker wins so many of 40 queries at each size."""
+def of_wins(wins, cc=((-0.1, 0.1),) * 3):
+    """Cells of a pair whose first ranker wins so many of 40 queries at each size, with intervals of
+    the difference corrected for chance."""
     found = []
-    for place, won in enumerate(wins):
+    for place, (won, (cc_lo, cc_hi)) in enumerate(zip(wins, cc, strict=False)):
         low, high = verdicts.wilson(won / 40, 40)
-        found.append(
-            {"settled_share": min(wins[place:]) / 40, "win_lo": low, "win_hi": high, "snr": snr}
-        )
+        settled = min(wins[place:]) / 40
+        settled = max(settled, 1 - max(wins[place:]) / 40)
+        found.append({"settled_share": settled, "win_lo": low, "win_hi": high, "cc_lo": cc_lo,
+                      "cc_hi": cc_hi})  # fmt: skip
     return found
 
 
 def test_verdicts_are_never_rounded_up():
     assert verdicts.wilson(1.0, 40)[0] == pytest.approx(0.912, abs=5e-4)
-    assert verdicts.verdict(of_wins([40, 40, 40]), 0.5) == SEPARATES
-    assert verdicts.verdict(of_wins([40, 40, 39]), 0.5) == UNDECIDED
-    assert verdicts.verdict(of_wins([39, 39, 39]), 0.5) == UNDECIDED
-    assert verdicts.verdict(of_wins([40, 40]), 0.5) == UNDECIDED  # too few sizes
-    assert verdicts.verdict(of_wins([24, 25, 24]), 0.02) == SAME
-    assert verdicts.verdict(of_wins([24, 25, 24]), 0.3) == UNDECIDED
-    assert verdicts.verdict(of_wins([24, 25, 24]), None) == UNDECIDED
-    assert verdicts.verdict(of_wins([38, 38, 38]), 0.0) == UNDECIDED
+    assert verdicts.verdict(of_wins([40, 40, 40]), False) == SEPARATES
+    assert verdicts.verdict(of_wins([0, 0, 0]), False) == SEPARATES  # the second one wins
+    assert verdicts.verdict(of_wins([40, 40, 0]), False) == UNDECIDED
+    assert verdicts.verdict(of_wins([40, 40, 39]), False) == UNDECIDED
+    assert verdicts.verdict(of_wins([39, 39, 39]), False) == UNDECIDED
+    assert verdicts.verdict(of_wins([40, 40]), False) == UNDECIDED  # too few sizes
+
+
+def test_that_a_pair_is_not_separated_needs_evidence():
+    """The limits are equal within the margin; or the value stays random and each wins some."""
+    equal = ((-0.015, 0.019),) * 3
+    assert verdicts.verdict(of_wins([24, 25, 24], equal), False) == SAME
+    assert verdicts.verdict(of_wins([24, 25, 24], equal), False, 0.01) == UNDECIDED
+    assert verdicts.verdict(of_wins([24, 25, 24]), False) == UNDECIDED
+    assert verdicts.verdict(of_wins([24, 25, 24], (*equal[1:], (-0.03, 0.0))), False) == UNDECIDED
+    assert verdicts.verdict(of_wins([24, 25, 24], (*equal[1:], (0.0, 0.03))), False) == UNDECIDED
+    assert verdicts.verdict(of_wins([24, 25, 24], (*equal[1:], (None, None))), False) == UNDECIDED
+    # a query's value stays random: the share of wins says it, and never that the pair is separated
+    assert verdicts.verdict(of_wins([30, 30, 30]), True) == SAME
+    assert verdicts.verdict(of_wins([10, 10, 10]), True) == SAME
+    assert verdicts.verdict(of_wins([38, 38, 38]), True) == UNDECIDED
+    assert verdicts.verdict(of_wins([40, 40, 40]), True) == UNDECIDED
+    assert verdicts.verdict(of_wins([0, 0, 0]), True) == UNDECIDED
 
 
 def test_signal_to_noise_grows_as_a_power():
@@ -265,7 +285,7 @@ def test_pairs_of_the_power_family(power):
     growth, batches = power
     rows = {
         (r["run_a"], r["run_b"], r["measure"]): r
-        for r in verdicts.pairs(sums(batches, growth))
+        for r in verdicts.pairs(sums(batches, growth), POWER_SHARES)
         if r["n"] == 10_000
     }
     names = [str(m) for m in growth.measures]
@@ -283,65 +303,130 @@ def test_pairs_of_the_power_family(power):
 
 
 def test_shares_of_wins_by_the_definition():
-    """Ties are half a win; settled: ahead here and at all larger sizes; the winner comes first."""
+    """Ties are half a win; settled: the one ahead at the end is so here and at all larger sizes."""
     measures, worth = growing_measures("nDCG@10")
     growth = Growth(("a", "b"), measures, worth, (10, 20, 30), sequences=2)
     random = np.random.default_rng(3)
     x = np.round(random.random((50, 2, 2, 1, 3)), 1)
     x[:, :, 1] += 0.05 * (random.random((50, 2, 1, 3)) < 0.5)
     x[7, 0, 0, 0, 0] = np.nan
-    n = len(x)
-    batch = pa.RecordBatch.from_pydict(
-        {
-            "n_docs": [30] * n,
-            "n_unscored": [0] * n,
-            "constant": [[False, False]] * n,
-            "n_rel": [[1] * 6] * n,
-            "values": list(x.reshape(n, -1)),
-            "e_random": [[0.1] * 6] * n,
-            "bins": [[0.5] * 120] * n,
-        }
-    )
-    rows = verdicts.pairs(sums([batch], growth))
+    n, batch = len(x), _grown_rows(x)
+    rows = verdicts.pairs(sums([batch], growth), POWER_SHARES)
     gap = (x[:, :, 0] - x[:, :, 1]).reshape(-1, 3)
     sign = -1 if np.nanmean(gap[:, -1]) < 0 else 1
-    assert (rows[0]["run_a"] == "a") == (sign > 0)
     lead = np.where(np.isnan(gap), np.nan, np.sign(np.round(gap, 9)) * sign / 2 + 0.5)
     for place, row in enumerate(rows):
         known = ~np.isnan(lead[:, place])
-        assert row["win_share"] == pytest.approx(lead[known, place].mean())
+        won = lead[known, place].mean()
+        assert row["win_share"] == pytest.approx(won if sign > 0 else 1 - won)
         settled = np.nanmin(lead[:, place:], axis=1)
         assert row["settled_share"] == pytest.approx(settled[known].mean())
-        assert row["mean_gap"] == pytest.approx(np.nanmean(gap[:, place]) * sign, abs=1e-11)
+        assert row["mean_gap"] == pytest.approx(np.nanmean(gap[:, place]), abs=1e-11)
         assert row["sd_gap"] == pytest.approx(np.nanstd(gap[:, place], ddof=1), rel=1e-9)
         assert row["n_queries"] == known.sum() // 2
-    assert rows[-1]["settled_share"] == rows[-1]["win_share"]
+    last = rows[-1]["win_share"]
+    assert rows[-1]["settled_share"] == pytest.approx(last if sign > 0 else 1 - last)
     curves = verdicts.curves(sums([batch], growth), [])
     by_query = np.nanmean(x[:, :, 0, 0, 0], axis=1)
     assert curves[0]["se"] == pytest.approx(by_query.std(ddof=1) / math.sqrt(n), rel=1e-9)
     assert curves[0]["n_undefined"] == 1
 
 
+def test_the_sides_of_a_pair_are_fixed_before_looking():
+    """Identical rankers win half of the queries each, whichever happens to be ahead."""
+    measures, worth = growing_measures("nDCG@10")
+    growth = Growth(("a", "b"), measures, worth, (10, 20, 30))
+    shares = []
+    for seed in range(30):
+        x = np.random.default_rng(seed).random((40, 1, 2, 1, 3))
+        batch = _grown_rows(x)
+        rows = verdicts.pairs(sums([batch], growth), POWER_SHARES)
+        assert {(row["run_a"], row["run_b"]) for row in rows} == {("a", "b")}
+        shares.append(rows[-1]["win_share"])
+        corrected = ((x[:, 0, 0] - x[:, 0, 1]) / 0.9)[:, 0, -1]
+        low, high = scipy.stats.t.interval(
+            0.95, 39, corrected.mean(), corrected.std(ddof=1) / math.sqrt(40)
+        )
+        assert rows[-1]["cc_gap"] == pytest.approx(corrected.mean(), abs=1e-8)
+        assert (rows[-1]["cc_lo"], rows[-1]["cc_hi"]) == pytest.approx((low, high), abs=1e-7)
+    assert np.mean(shares) == pytest.approx(0.5, abs=3 * 0.5 / math.sqrt(1200))
+    against = verdicts.pairs(sums([batch], growth, baseline="a"), POWER_SHARES)
+    assert {(row["run_a"], row["run_b"]) for row in against} == {("b", "a")}
+
+
+def _grown_rows(x):
+    """GROWN of values: queries x sequences x rankers x measures x sizes."""
+    n = len(x)
+    return pa.RecordBatch.from_pydict(
+        {
+            "n_docs": [30] * n,
+            "n_unscored": [0] * n,
+            "constant": [[False, False]] * n,
+            "n_rel": [[1] * (x.shape[1] * 3)] * n,
+            "values": list(x.reshape(n, -1)),
+            "e_random": [[0.1] * (x.shape[1] * 3)] * n,
+            "bins": [[0.5] * 120] * n,
+        }
+    )
+
+
+@pytest.mark.slow
+def test_verdicts_of_rankers_of_known_quality():
+    """Identical rankers are told to be so, and pairs that do differ never are."""
+    same, apart = (simulated_growth.verdicts(simulated_growth.PAIRS[p], 6) for p in
+                   ("identical", "apart"))  # fmt: skip
+    for measure in ("nDCG", "nDCG@n/5", "nDCG(dis='power:0.5')"):
+        assert not same[measure][SEPARATES]
+        assert not apart[measure][SAME]
+    assert same["nDCG@n/5"][SAME] >= 5
+    for measure in ("nDCG(dis='exp2')", "nDCG@10"):
+        assert not same[measure][SEPARATES] + apart[measure][SEPARATES]
+
+
+def test_advice_and_verdicts_do_not_contradict_each_other():
+    """A fixed cut-off never settles, so no pair is separated by it, unless a top is pure."""
+    measures, worth = growing_measures("nDCG@10")
+    growth = Growth(("good", "poor"), measures, worth, (10, 20, 30))
+    x = np.full((200, 1, 2, 1, 3), 0.2) + 0.01 * np.random.default_rng(0).random((200, 1, 2, 1, 3))
+    x[:, :, 0] += 0.7
+    found = sums([_grown_rows(x)], growth)
+    curves = verdicts.curves(found, [])
+    counts = verdicts.counts(found)
+    for top, verdict in ((0.5, UNDECIDED), (1.0, SEPARATES)):
+        shares = [(0.0, 0.5), (0.5 / top, 0.5)]  # the first documents' mean gain is 0.5
+        pairs = verdicts.pairs(found, shares)
+        assert {row["verdict"] for row in pairs} == {verdict}
+        text = "\n".join(advice(measures, curves, pairs, {"good": [0.5]}, shares, counts))
+        assert ("separates good > poor" in text) == (verdict == SEPARATES)
+        assert "never settles, however many documents" in text
+        assert ("unless the top is pure" in text) == (verdict == SEPARATES)
+
+
 def test_the_papers_findings_on_clicks():
-    """Log curves nearly coincide and keep their order; r^-1/2 and n/5 separate; 2^-r does not."""
+    """Log curves nearly coincide and keep their order; r^-1/2 and n/5 separate; 2^-r does not, and a
+    random order is as good as the others there (the tops are no purer than the rest)."""
     measures, worth = growing_measures("nDCG,nDCG(dis='power:0.5'),nDCG(dis='exp2'),nDCG@n/5")
-    growth = Growth(synthetic.RUNS, measures, worth, (500, 1000, 2000, 5000))
-    batches = grown(made("clicks", 40, 5000), growth)
+    growth = Growth(synthetic.RUNS, measures, worth, (500, 3000, 4000, 5000))
+    batches = grown(made("clicks", 60, 5000), growth)
     counts = dict(
         zip(batches[0].column("level")[0].as_py(), batches[0].column("level_count")[0].as_py(),
             strict=True)
     )  # fmt: skip
     assert counts[0.0] / 5000 == pytest.approx(0.795, abs=0.02)
     assert counts[2.0] / 5000 == pytest.approx(0.022, abs=0.008)
-    found = sums(batches, growth)
+    found, shares = sums(batches, growth), [(0, 0.795), (1, 0.183), (2, 0.022)]
     mean = {
         (r["run_id"], r["measure"]): r["mean"]
-        for r in verdicts.curves(found, [(0, 0.795), (1, 0.183), (2, 0.022)])
+        for r in verdicts.curves(found, shares)
         if r["n"] == 5000
     }
     spread = {str(m): mean["A", str(m)] - mean["random", str(m)] for m in growth.measures}
     assert spread["nDCG"] < spread["nDCG(dis='power:0.5')"] / 2
-    verdict = {(r["run_a"], r["run_b"], r["measure"]): r["verdict"] for r in verdicts.pairs(found)}
+    tops = [mean[run, "nDCG(dis='exp2')"] for run in synthetic.RUNS]
+    assert max(tops) - min(tops) < 0.08, tops  # without FOOLED they are .42, .29 and .10
+    verdict = {
+        (r["run_a"], r["run_b"], r["measure"]): r["verdict"] for r in verdicts.pairs(found, shares)
+    }
     for measure in ("nDCG", "nDCG(dis='power:0.5')", "nDCG@n/5"):
         for pair in (("A", "B"), ("A", "random"), ("B", "random")):
             assert verdict[(*pair, measure)] == SEPARATES
@@ -358,7 +443,7 @@ def test_advice(power):
         advice(
             growth.measures,
             verdicts.curves(found, shares),
-            verdicts.pairs(found),
+            verdicts.pairs(found, shares),
             verdicts.pooled(found),
             shares,
             counts,
@@ -417,15 +502,16 @@ def test_a_pair_that_one_discount_cannot_see():
     growth = Growth(("plain", "unseen"), measures, worth, (1000, 5000, 10_000, 20_000))
     rows = {
         r["measure"]: r
-        for r in verdicts.pairs(sums(grown([documents(own, 2)], growth), growth))
+        for r in verdicts.pairs(sums(grown([documents(own, 2)], growth), growth), shares)
         if r["n"] == n
     }
     log, half, three_quarters = (rows[str(m)] for m in measures)
     assert log["snr"] > 2
     assert abs(half["snr"]) < 0.5
     assert half["verdict"] != SEPARATES
-    assert log["run_a"] == ("plain" if rates[0] < rates[1] else "unseen")
-    assert three_quarters["run_a"] != log["run_a"]
+    assert {row["run_a"] for row in rows.values()} == {"plain"}  # fixed before looking
+    assert ahead(log)[0] == ("plain" if rates[0] < rates[1] else "unseen")
+    assert ahead(three_quarters)[0] != ahead(log)[0]
 
 
 def _unseen(u):

@@ -236,6 +236,7 @@ def test_wrong_options(run_cli, stored):
         (("distinguishability", "--synthetic", "power", "--plot", "x.pdf"), ".svg"),
         (("distinguishability", "--synthetic", "clicks", "--thresholds", "9,3"), "ascend"),
         (("distinguishability", "--synthetic", "clicks", "--sequences", "0"), "--sequences"),
+        (("distinguishability", "--synthetic", "clicks", "--margin", "1"), "--margin"),
     ):
         code, _, err = run_cli(*given)
         assert code == 2, given
