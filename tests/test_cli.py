@@ -264,14 +264,16 @@ def test_demo(run_cli, tmp_path):
 
 
 def test_all_trec_reads_like_trec_eval(trec_sample, tmp_path, run_cli):
-    """Names, order and widths of `trec_eval -m all_trec -q -c`; values as pytrec_eval has them."""
+    """Names, order and widths of `trec_eval -m all_trec -q -c`, release 9; values as pytrec_eval has
+    them. Release 10 differs in eight levels and has `unj` besides."""
     code, _, err = run_cli(
         "import-trec", "--qrels", trec_sample / "qrels.test", "--runs", trec_sample / "results.test",
         "--out", tmp_path / "trec",
     )  # fmt: skip
     assert code == 0, err
     source = ["--qrels", tmp_path / "trec" / "qrels", "--runs", tmp_path / "trec" / "runs"]
-    code, out, err = run_cli("evaluate", *source, "-m", "all_trec", "-q", "--format", "trec")
+    nine = ("--dialect", "trec_eval9")
+    code, out, err = run_cli("evaluate", *source, "-m", "all_trec", *nine, "-q", "--format", "trec")
     assert code == 0, err
     with open(trec_sample / "qrels.test") as qrels, open(trec_sample / "results.test") as run:
         oracle = pytrec_eval.RelevanceEvaluator(
@@ -293,6 +295,21 @@ def test_all_trec_reads_like_trec_eval(trec_sample, tmp_path, run_cli):
         assert shown["relstring"].strip("'").strip("-01") == ""
         assert len(shown["relstring"]) == 12
     assert lines[[q for _, q, _ in lines].index("all")][2] == "STANDARD"
+    strings = ("-m", "all_trec,relstring.20", "-q", "--format", "trec")
+    code, out, err = run_cli("evaluate", *source, *strings)
+    assert code == 0, err
+    newer = [line.split("\t") for line in out.splitlines()]
+    was, now = ({n.strip(): v for n, q, v in own if q == "all"} for own in (lines, newer))
+    assert {name for name in was if was[name] != now[name]} == {
+        "iprec_at_recall_0.10", "iprec_at_recall_0.60", "Rprec_mult_0.20", "Rprec_mult_0.60",
+        "Rprec_mult_0.80", "Rprec_mult_1.20", "Rprec_mult_1.60", "Rprec_mult_1.80", "11pt_avg",
+    }  # fmt: skip
+    assert {n: now[n] for n in now if n not in was} == {
+        "unj_5": "0.0000", "unj_10": "0.0000", "unj_20": "0.0333",
+    }  # fmt: skip
+    strings = {q: v for n, q, v in newer if n == "relstring_20          "}
+    assert strings["301"] == "'0000011000000--10101'"
+    assert list(strings) == ["301", "302", "303"]
 
 
 def test_official_and_dialect(tmp_path, run_cli):

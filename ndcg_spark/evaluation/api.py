@@ -40,7 +40,7 @@ def evaluate(
     qrels: query_id, doc_id, relevance, optionally gain
     measures: names or objects, ``[nDCG@10, "ndcg_cut.5,20", AP(rel=2)]``; ir_measures' objects too
     global_gains: a gain for every gain measure that has none of its own
-    dialect: "trec_eval" gives five names that program's meaning
+    dialect: "trec_eval" gives names that program's meaning (its release 10), "trec_eval9" that of 9
     policies, keywords: the options of `Policies`, such as ``queries="intersection"``
 
     A table is a DataFrame, a Parquet path, or anything with an Arrow stream (pandas, Polars,

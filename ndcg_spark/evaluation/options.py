@@ -22,8 +22,10 @@ class ScoringJob(Policies, Job):
         [], "measures, as in P.5,10,map; repeatable (default nDCG@10, AP, RR)", "-m"
     )
     global_gains: str | None = option(None, "gains for all gain measures, 1=1.0,2=3.0")
-    dialect: Literal["ndcg_spark", "trec_eval"] = option(
-        "ndcg_spark", "trec_eval: ndcg_rel, Rndcg, G, binG and ndcg_p as that program computes them"
+    dialect: Literal["ndcg_spark", "trec_eval", "trec_eval9"] = option(
+        "ndcg_spark",
+        "trec_eval: ndcg_rel, Rndcg, G, binG, ndcg_p, iprec_at_recall, 11pt_avg and Rprec_mult as "
+        "release 10 of that program computes them; trec_eval9: as release 9 and pytrec_eval do",
     )
     columns: list[str] = option([], "column names, qrels.query_id=qid,runs.score=s")
     glob: bool = option(False, "expand glob characters in the input paths")

@@ -73,9 +73,16 @@ def _print_trec(found: Evaluation, per_query: bool, out: TextIO) -> None:
         if open_run not in (None, row["run_id"]):
             _print_all(found, blocks.pop(open_run), out)
         open_run = row["run_id"]
-        for measure, label, value in zip(found.measures, found.labels, row["values"], strict=True):
-            if value is not None and measure.trec not in SUMMARY_ONLY:
-                _print_line(measure, label, str(row["query_id"]), value, out)
+        query, values, text = str(row["query_id"]), row["values"], ""
+        for measure, label, value in zip(found.measures, found.labels, values, strict=True):
+            if value is None or measure.trec in SUMMARY_ONLY:
+                continue
+            if isinstance(measure, RelString):  # one string, of several pieces
+                text = measure.text(value) if measure.is_first else text + measure.text(value)
+                if measure.is_last:
+                    print(f"{label:<22}\t{query}\t'{text}'", file=out)
+                continue
+            _print_line(measure, label, query, value, out)
     for rows in blocks.values():
         _print_all(found, rows, out)
 
@@ -90,9 +97,7 @@ def _print_all(found: Evaluation, rows: list[dict[str, Any]], out: TextIO) -> No
 
 
 def _print_line(measure: Measure, label: str, query: str, value: float, out: TextIO) -> None:
-    if isinstance(measure, RelString):
-        shown = f"'{measure.text(value)}'"
-    elif measure.aggregation == "sum" and math.isfinite(value):
+    if measure.aggregation == "sum" and math.isfinite(value):
         shown = str(round(value))
     else:
         shown = f"{value:6.4f}"

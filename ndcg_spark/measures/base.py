@@ -71,6 +71,7 @@ class Measure(metaclass=MeasureType):
     needs_scores: ClassVar[bool]
     cuts: ClassVar[tuple[float, ...]]
     aliases: ClassVar[tuple[str, ...]] = ()  # further names of parameters, read but never printed
+    release: ClassVar[int] = 9  # of trec_eval, from which on it computes the measure so
     dotted: ClassVar[str] = ""  # the parameter that a dot and a number set (else the cut-off)
 
     def __init_subclass__(
@@ -87,12 +88,13 @@ class Measure(metaclass=MeasureType):
         at: str = "cutoff",
         needs_scores: bool = False,
         dialect: str = "",
+        release: int = 9,
     ) -> None:
         super().__init_subclass__()
         type.__setattr__(cls, "__repr__", Measure.__repr__)  # or the dataclass writes its own
         cls.trec, cls.trec_cut, cls.presets = trec, trec_cut, presets or {}
         cls.aggregation, cls.bounded, cls.needs_cutoff = aggregation, bounded, needs_cutoff
-        cls.at, cls.needs_scores, cls.cuts = at, needs_scores, cuts
+        cls.at, cls.needs_scores, cls.cuts, cls.release = at, needs_scores, cuts, release
         if not names:
             return  # a shared base, not a measure
         prefix = f"{dialect}:" if dialect else ""
@@ -102,7 +104,7 @@ class Measure(metaclass=MeasureType):
         spellings = [Spelling(name, cls, {}, bare_cuts) for name in names]
         spellings += [Spelling(name, cls, preset) for name, preset in cls.presets.items()]
         spellings += [Spelling(prefix + trec, cls, {})] if trec else []
-        spellings += [Spelling(trec_cut, cls, {}, cuts)] if trec_cut else []
+        spellings += [Spelling(prefix + trec_cut, cls, {}, cuts)] if trec_cut else []
         for spelling in spellings:
             _register(spelling)
 
@@ -208,6 +210,10 @@ class Measure(metaclass=MeasureType):
         own = cls.is_own() and cls.__module__ != "__main__"
         importable = own and "<locals>" not in cls.__qualname__
         return f"{cls.__module__}:{cls.__qualname__}" if importable else cls.canonical
+
+    def pieces(self) -> list[Measure]:
+        """The measures that this one is stored as; more than one where a number cannot hold it."""
+        return [self]
 
     def trec_name(self) -> str:
         """trec_eval's name, or the canonical one where trec_eval has none."""

@@ -14,7 +14,7 @@ from ndcg_spark.measures.batch import Array, Batch
 from ndcg_spark.measures.discounts import diverges
 from ndcg_spark.measures.gains import gain, imported
 
-DIALECTS = ("ndcg_spark", "trec_eval")
+DIALECTS = ("ndcg_spark", "trec_eval", "trec_eval9")
 _OFFICIAL = [
     "runid",
     "num_q",
@@ -60,6 +60,7 @@ NICKNAMES = {
         ],
     ],
 }
+SINCE_10 = {"all_trec": ["unj"]}  # what release 10 prints after these
 _NUMBER = re.compile(r"[0-9]*\.?[0-9]+")
 _PAIR = re.compile(r"-?[\d.]+\s*=\s*[\d.eE+-]+")
 
@@ -96,9 +97,11 @@ def parse_measures(
 
     Commas separate names; a bare number after a comma is one more cut-off of the name before it,
     and ``grade=gain`` continues a gain map. ``official`` and ``all_trec`` are trec_eval's sets.
-    With dialect="trec_eval" the names of `trec_eval.py` mean what they mean in that program; one
-    name does with ``trec_eval:NAME``. ``module:Name`` is a measure of the user's own module: a
-    class, or a function from a batch to an array. Objects of ir_measures are read by their text.
+    With dialect="trec_eval" (release 10 of that program) or "trec_eval9" (release 9, which
+    pytrec_eval contains) the names of `trec_eval.py` mean what they mean there, and these sets are
+    that release's (else 10's); one name does with ``trec_eval:NAME``. ``module:Name`` is a measure
+    of the user's own module: a class, or a function from a batch to an array. Objects of
+    ir_measures are read by their text.
 
     >>> [str(m) for m in parse_measures("P.5,10,map")]
     ['P@5', 'P@10', 'AP']
@@ -201,7 +204,9 @@ _MEASURE = re.compile(
 
 def _named(text: str, dialect: str) -> list[Measure]:
     if text in NICKNAMES:
-        return [m for name in NICKNAMES[text] for m in _named(name, "trec_eval")]
+        release = "trec_eval9" if dialect == "trec_eval9" else "trec_eval"
+        names = NICKNAMES[text] + (SINCE_10.get(text, []) if release == "trec_eval" else [])
+        return [m for name in names for m in _named(name, release)]
     match = _MEASURE.fullmatch(text)
     if not match:
         raise UsageError(f"cannot read the measure {text!r}; write it as in nDCG@10 or AP(rel=2)")
@@ -243,9 +248,9 @@ def _lookup(name: str, dialect: str) -> tuple[Spelling, str | None]:
         tries.append((stem, last))
     folded = {known.casefold(): known for known in SPELLINGS}
     for attempt, cut in tries:
-        for wanted in (f"{dialect}:{attempt}", attempt):
+        for wanted in (f"{dialect.rstrip('9')}:{attempt}", attempt):
             known = wanted if wanted in SPELLINGS else folded.get(wanted.casefold())
-            if known:
+            if known and not (dialect == "trec_eval9" and SPELLINGS[known].measure.release > 9):
                 return SPELLINGS[known], cut
     names = [known for known in SPELLINGS if ":" not in known]
     raise UsageError(
@@ -289,7 +294,7 @@ def _build(spelling: Spelling, params: dict[str, Any], text: str) -> Measure:
 
 def _complete(measure: Measure, cuts: tuple[float, ...]) -> list[Measure]:
     if cuts:
-        return [measure @ cut for cut in cuts]
+        return [piece for cut in cuts for piece in (measure @ cut).pieces()]
     if measure.needs_cutoff and measure.set_parameters().get(measure.at) is None:
         raise UsageError(f"{measure.canonical} needs a cut-off, as in {measure.canonical}@10")
-    return [measure]
+    return measure.pieces()

@@ -13,6 +13,17 @@ from ndcg_spark.measures.batch import Array, Batch, Ints, counts_before, scan
 LEVELS = tuple(i / 10 for i in range(11))
 
 
+def _reached(measure: Measure, level: float, batch: Batch, rel: float) -> Ints:
+    """How many relevant documents make this share of R: floor(level R + 0.9), as trec_eval 9 has it
+    (and pytrec_eval, and with it the default dialect), or the nearest number (trec_eval 10)."""
+    share = level * batch.n_rel(rel).astype(np.float64)
+    if measure.release < 10:
+        return np.floor(share + 0.9).astype(np.int64)
+    whole = np.floor(share)
+    rounded: Ints = (whole + (share - whole >= 0.5)).astype(np.int64)
+    return rounded
+
+
 @dataclass(frozen=True, kw_only=True)
 class InterpolatedPrecision(Measure):
     """What the two measures share: interpolated precision, the best one at or below a rank."""
@@ -20,9 +31,8 @@ class InterpolatedPrecision(Measure):
     rel: float = 1.0
 
     def _at_level(self, batch: Batch, level: float) -> Array:
-        """The level is reached at the floor(level R + 0.9)-th relevant document (trec_eval 9)."""
         found, best = self._interpolated(batch)
-        wanted = np.maximum(np.floor(level * batch.n_rel(self.rel) + 0.9).astype(np.int64), 1)
+        wanted = np.maximum(_reached(self, level, batch, self.rel), 1)
         row = np.repeat(np.arange(len(batch)), np.diff(found))
         place = np.arange(len(row)) - found[row] + 1
         hit = place == wanted[row]
@@ -88,7 +98,7 @@ class RprecMult(
     at="multiple",
     needs_cutoff=True,
 ):
-    """Precision at a multiple of R: at rank floor(multiple R + 0.9).
+    """Precision at a multiple of R: at rank floor(multiple R + 0.9) (trec_eval 9).
 
     >>> RprecMult(multiple=2.0).score(Batch.of(hits=[[(1, 1), (4, 1)]], grades=[[(1, 2)]]))
     array([0.5])
@@ -99,8 +109,7 @@ class RprecMult(
 
     def _rank(self, batch: Batch) -> Ints:
         assert self.multiple is not None  # parse_measures sees to it
-        ranks: Ints = np.floor(self.multiple * batch.n_rel(self.rel) + 0.9).astype(np.int64)
-        return ranks
+        return _reached(self, self.multiple, batch, self.rel)
 
     def worth(self, batch: Batch) -> Array:
         return batch.relevant(self.rel).astype(np.float64)
@@ -110,3 +119,51 @@ class RprecMult(
 
     def normalized(self, batch: Batch, total: Array) -> Array:
         return ratio(total, self._rank(batch))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrecIPrec(
+    IPrec,
+    names=("IPrec",),
+    trec_cut="iprec_at_recall",
+    cuts=LEVELS,
+    at="recall",
+    needs_cutoff=True,
+    dialect="trec_eval",
+    release=10,
+):
+    """The same as trec_eval 10 has it: the level is reached at the nearest number of documents.
+
+    >>> batch = Batch.of(hits=[[(1, 1), (3, 1)]], grades=[[(1, 4)]])
+    >>> TrecIPrec(recall=0.3).score(batch), IPrec(recall=0.3).score(batch)
+    (array([1.]), array([0.66666667]))
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrecElevenPoint(
+    ElevenPoint, names=("11pt_avg",), trec="11pt_avg", dialect="trec_eval", release=10
+):
+    """The same as trec_eval 10 has it: a level is reached at the nearest number of documents.
+
+    >>> TrecElevenPoint().score(Batch.of(hits=[[(1, 1)]], grades=[[(1, 2)]]))
+    array([0.72727273])
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrecRprecMult(
+    RprecMult,
+    names=("RprecMult",),
+    trec_cut="Rprec_mult",
+    cuts=(0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0),
+    at="multiple",
+    needs_cutoff=True,
+    dialect="trec_eval",
+    release=10,
+):
+    """The same as trec_eval 10 has it: at the nearest whole rank; 0 where that is rank 0.
+
+    >>> TrecRprecMult(multiple=0.4).score(Batch.of(hits=[[(1, 1), (2, 0)]], grades=[[(1, 3)]]))
+    array([1.])
+    """

@@ -10,6 +10,7 @@ with max_rel 4 built in).
 from __future__ import annotations
 
 import logging
+from decimal import ROUND_HALF_UP, Decimal
 
 import ir_measures
 import numpy as np
@@ -17,6 +18,10 @@ import pytest
 import pytrec_eval
 
 import ndcg_spark as nd
+from ndcg_spark.errors import UsageError
+from ndcg_spark.measures import RelString
+from ndcg_spark.measures.batch import Batch
+from ndcg_spark.measures.recall_levels import LEVELS
 from tests.reference import collection, values
 
 SEEDS = range(200)
@@ -39,7 +44,7 @@ def collections():
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [1, 2])
 def test_all_trec_equals_trec_eval(collections, level):
-    measures = nd.parse_measures("all_trec")
+    measures = nd.parse_measures("all_trec", "trec_eval9")
     resolved = nd.measures.resolve(measures, rel=level)
     labels = {str(r): m.trec_name() for r, m in zip(resolved, measures, strict=True)}
     compared: dict[str, int] = {}
@@ -237,3 +242,61 @@ def test_chance_corrected_ndcg():
     assert mean == pytest.approx(0.723136, abs=1e-6)
     assert np.mean([corrected.score(b)[0] for b in batches]) == pytest.approx(0, abs=1e-12)
     assert corrected.score(batches[0])[0] == pytest.approx(1)
+
+
+def rounded_to_the_nearest(ranked, n_rel):
+    """iprec_at_recall, 11pt_avg and Rprec_mult of release 10, from its description: a level is
+    reached at the nearest whole number of relevant documents."""
+    found = [i for i, good in enumerate(ranked, 1) if good]
+    precision = [place / rank for place, rank in enumerate(found, 1)]
+
+    def nearest(share):
+        return int(Decimal(repr(share)).quantize(0, ROUND_HALF_UP))
+
+    def at_level(level):
+        wanted = max(nearest(level * n_rel), 1)
+        return max(precision[wanted - 1 :], default=0.0)
+
+    levels = {level: at_level(level) for level in LEVELS}
+    multiples = {}
+    for multiple in (0.2, 0.4, 0.6, 1.0, 1.4, 2.0):
+        rank = nearest(multiple * n_rel)
+        multiples[multiple] = sum(ranked[:rank]) / rank if rank else 0.0
+    return levels, sum(levels.values()) / 11, multiples
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_release_10_of_trec_eval(seed):
+    random = np.random.default_rng(seed)
+    n, n_rel = int(random.integers(1, 40)), int(random.integers(1, 25))
+    ranked = random.random(n) < 0.4
+    ranked[np.flatnonzero(ranked)[n_rel:]] = False
+    hits = [(int(rank), 1) for rank in np.flatnonzero(ranked) + 1]
+    batch = Batch.of(hits=[hits], grades=[[(1, n_rel)]], n_ret=[n])
+    levels, mean, multiples = rounded_to_the_nearest(ranked.tolist(), n_rel)
+
+    def value(name):
+        (measure,) = nd.parse_measures(name, "trec_eval")
+        return float(measure.score(batch)[0])
+
+    for level, right in levels.items():
+        assert value(f"iprec_at_recall_{level:.2f}") == pytest.approx(right), level
+    assert value("11pt_avg") == pytest.approx(mean)
+    for multiple, right in multiples.items():
+        assert value(f"Rprec_mult_{multiple:.2f}") == pytest.approx(right), multiple
+    assert value("unj_5") == pytest.approx((min(n, 5) - sum(h[0] <= 5 for h in hits)) / 5)
+    (nine,) = nd.parse_measures("iprec_at_recall_0.30", "trec_eval9")
+    assert nine == nd.parse_measure("IPrec@0.3")
+
+
+def test_long_strings_of_relevance():
+    """Ten signs to a number, printed as one; a text may come after a shorter one."""
+    batch = Batch.of(hits=[[(1, 2), (9, 12), (12, 1), (20, 3)], []], grades=[[], []], n_ret=[25, 4])
+    first, second = nd.parse_measures("relstring.20")
+    texts = [[RelString.text(v) for v in m.score(batch)] for m in (first, second)]
+    assert [a + b for a, b in zip(*texts, strict=True)] == ["2------->--1-------3", "----"]
+    assert {m.trec_name() for m in (first, second)} == {"relstring_20"}
+    assert [nd.parse_measure(str(m)) for m in (first, second)] == [first, second]
+    assert len(nd.parse_measures("RelString@45")) == 5
+    with pytest.raises(UsageError, match="1 to 1000"):
+        nd.parse_measures("relstring.5000")
