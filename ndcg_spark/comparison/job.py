@@ -26,7 +26,7 @@ from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
 
 SCORE_BYTES = 30  # measured: what a row of scores takes while its query is gathered
-OPTIONAL = ("discriminative_power", "asl_curve", "agreement")  # with --which-measure only
+OPTIONAL = ["discriminative_power", "asl_curve", "agreement"]  # with --which-measure only
 BUCKETS = 200  # buckets of users below which an error is rough (1 / sqrt(2 K))
 
 
@@ -51,7 +51,10 @@ def compare_job(job: CompareJob) -> ComparisonFound:
     started = now()
     inputs = [s for s in (*job.scores, job.state, job.qrels, *job.runs, job.attributes) if s]
     output = Output(job.out, job.partitions, inputs) if job.out else None
-    with _scores(job) as (engine, spark, scores, local):
+    with contextlib.ExitStack() as stack:
+        if output:  # what is there already is looked at before the work
+            stack.enter_context(output.writing(["comparison"] + OPTIONAL * job.which_measure))
+        engine, spark, scores, local = stack.enter_context(_scores(job))
         attributes = None
         if job.attributes:
             attributes = read_table(spark, "attributes", job.attributes, glob=job.glob, local=local)
@@ -70,8 +73,7 @@ def compare_job(job: CompareJob) -> ComparisonFound:
         published = {}
         if output:
             manifest = _manifest(job, engine, rows, inputs, started)
-            with output.writing():
-                published = publish_rows(spark, output, tables, manifest, optional=OPTIONAL)
+            published = publish_rows(spark, output, tables, manifest, optional=OPTIONAL)
     return ComparisonFound(engine, rows, found, published, _broken(job, rows))
 
 

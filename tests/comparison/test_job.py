@@ -385,3 +385,10 @@ def test_more_systems_than_letters(spark):
     assert not set("".join(cell for row in shown for cell in row)) & set("▲▼ᵃᵇ")
     assert "shared with the first" in legend(found)
     assert any("***" in row[4] for row in differences(found))
+
+
+def test_a_layout_that_does_not_fit_is_refused_before_the_work(tmp_path, run_cli):
+    """The output is looked at first: not even the scores need be there."""
+    (tmp_path / "out" / "comparison" / "date=2026-11-29").mkdir(parents=True)
+    code, _, err = run_cli("compare", "--scores", tmp_path / "none", "--out", tmp_path / "out")
+    assert (code, "E155" in err, "E101" in err) == (3, True, False), err
