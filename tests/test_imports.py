@@ -110,6 +110,16 @@ def test_a_feature_is_imported_through_its_api_only(path):
             assert module in ("api", ""), f"{name_of(path)} imports {other}.{module}"
 
 
+def needs_no_spark(own, module):
+    """Whether a module imports numpy and pyarrow only, by itself and by what it imports."""
+    if not module:
+        return True  # the room's name, before one of its modules
+    path = PACKAGE / own / f"{module}.py"
+    outside = {name.split(".")[0] for name in imports(path)} & OUTSIDE
+    others = [o for o in ours(path) if FLOOR.get(o[0], 0) > FLOOR["stats"]]
+    return outside <= WITHOUT_SPARK and all(needs_no_spark(*other) for other in others)
+
+
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_what_comes_from_outside(path):
     own = room(path)
@@ -121,9 +131,7 @@ def test_what_comes_from_outside(path):
     if kernel:  # nor through a module of ours that needs Spark
         for other, module in ours(path):
             below = FLOOR.get(other, 0) <= FLOOR["stats"]
-            assert below or (other == own and module.endswith("_kernel")), (
-                f"imports {other}.{module}"
-            )
+            assert below or needs_no_spark(other, module), f"imports {other}.{module}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

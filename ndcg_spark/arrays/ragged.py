@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,23 @@ import pyarrow.compute as pc
 
 from ndcg_spark.measures.batch import Array, Ints, Mask, rows_of
 
+Made = TypeVar("Made")
 ENTRIES = 300_000  # entries a kernel call works on: bounds memory, not the result
+
+
+class Columns:
+    """Columns of all rows, in no order, and what was made of them."""
+
+    def __init__(self, arrays: Mapping[str, pa.Array]) -> None:
+        self.arrays = dict(arrays)
+        self._made: dict[Hashable, Any] = {}
+
+    def made(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """What `make` gives, computed once for all lists of these rows."""
+        if key not in self._made:
+            self._made[key] = make()
+        found: Made = self._made[key]
+        return found
 
 
 @dataclass(frozen=True)
@@ -24,13 +40,13 @@ class Ragged:
     Columns stay as they came, and are gathered only where they are needed.
     """
 
-    rows: pa.StructArray
+    rows: Columns
     order: Ints
     offsets: Ints
     row: Ints
 
     @classmethod
-    def gathered(cls, rows: pa.StructArray, order: Ints, sizes: Ints) -> Ragged:
+    def gathered(cls, rows: Columns, order: Ints, sizes: Ints) -> Ragged:
         """The rows in this order, as lists of these sizes."""
         offsets = offsets_of(sizes)
         return cls(rows, order, offsets, rows_of(offsets))
@@ -40,11 +56,11 @@ class Ragged:
         return np.diff(self.offsets)
 
     def has(self, name: str) -> bool:
-        return any(field.name == name for field in self.rows.type)
+        return name in self.rows.arrays
 
     def column(self, name: str) -> pa.Array:
         """A column of all rows, in no order."""
-        return pc.struct_field(self.rows, name)
+        return self.rows.arrays[name]
 
     def at(self, name: str, entries: Ints) -> pa.Array:
         """A column at some of the lists' entries."""
@@ -78,59 +94,6 @@ def ranges(starts: Ints, sizes: Ints) -> Ints:
     """The numbers of several ranges, one after another: those from starts[0], from starts[1], …"""
     ends = np.cumsum(sizes)
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + sizes, sizes)
-
-
-def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """LISTS out of ROWS (evaluation/query_rows.py): whole queries, ENTRIES documents at a time.
-
-    Holds back the rows of the last query, which may go on in the next batch.
-    """
-    held: list[pa.RecordBatch] = []
-    rows = cut = 0  # rows held, and where the last query of them begins
-    last = None
-    for batch in batches:
-        if not batch.num_rows:
-            continue
-        queries = batch.column("query_id")
-        end = queries[batch.num_rows - 1]
-        if end.is_valid and (last is None or end != last):
-            cut = rows + pc.index(queries, end).as_py()
-        held.append(batch)
-        rows, last = rows + batch.num_rows, end
-        if rows >= ENTRIES and cut:
-            whole = _joined(held)
-            yield _listed(whole.slice(0, cut))
-            held, rows, cut = [whole.slice(cut)], rows - cut, 0
-    if held:
-        yield _listed(_joined(held))
-
-
-def _listed(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of whole queries, one after another, as a row a query."""
-    queries, n = rows.column("query_id"), rows.num_rows
-    new = np.ones(n, np.bool_)
-    changes = pc.not_equal(queries.slice(1), queries.slice(0, n - 1)).fill_null(True)
-    new[1:] = changes.to_numpy(zero_copy_only=False)
-    starts = np.flatnonzero(new)
-    kept = [name for name in rows.schema.names if name not in ("query_id", "names")]
-    docs = pa.StructArray.from_arrays([rows.column(name) for name in kept], names=kept)
-    known = rows.column("names")
-    given = np.flatnonzero(lengths(known) > 0)
-    # without a judgement nothing can be missing: the runs that are here are enough
-    names = (
-        known.slice(given[0], 1).flatten()
-        if len(given)
-        else rows.column("run_id").unique().drop_null()
-    )
-    ends = pa.array([0, *[len(names)] * len(starts)], pa.int32())
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.ListArray.from_arrays(ends, names),  # the first row stands for all
-            queries.take(pa.array(starts)),
-            pa.ListArray.from_arrays(pa.array([*starts, n], pa.int32()), docs),
-        ],
-        names=["names", "query_id", "docs"],
-    )
 
 
 def pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.comparison import paired_kernel as paired
 from ndcg_spark.comparison import ranks_kernel
 from ndcg_spark.comparison.paired_kernel import Design
-from ndcg_spark.engine.shuffle import SORT, by_query, wanted
+from ndcg_spark.engine.shuffle import SORT, by_query, is_on
 from ndcg_spark.errors import UsageError, nearest
 from ndcg_spark.tables.contracts import PER_QUERY, Contract, Field, conform, lacks
 from ndcg_spark.tables.segments import ALL, segment_text
@@ -52,7 +52,7 @@ def gathered(
     cell: measure * len(runs) + run; its value is NaN where it is undefined. A query is in the
     segment ``all`` and, with `by`, in that of its values; a table that has a column `segment` of
     its own is gathered by it instead. Rows are sorted by query first, which spills where grouping
-    might not, unless the session says that all fits in memory (plan.lists.SORT).
+    might not, unless the session says that all fits in memory (SORT).
     """
     names = [
         (run, measure, m * len(runs) + r)
@@ -62,7 +62,7 @@ def gathered(
     cells = scores.sparkSession.createDataFrame(names, "run_id string, measure string, cell int")
     rows = scores.join(F.broadcast(cells), ["run_id", "measure"])
     keys = ["query_id", "segment"] if "segment" in scores.columns else ["query_id"]
-    if wanted(scores, SORT):
+    if is_on(scores.sparkSession, SORT):
         rows = by_query(rows).sortWithinPartitions(*keys)
     own = [name for name in by if name in scores.columns]
     # an aggregate sees every row once for all its lists, so that these two run side by side; one

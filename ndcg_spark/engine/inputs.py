@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark.engine.sessions import active_session, sees_local_files, session
 from ndcg_spark.errors import UsageError
-from ndcg_spark.tables.read import read_run, read_table
+from ndcg_spark.tables.read import read_table
 
 IN_MESSAGE = 2**20  # bytes that are sent to the engine; more goes through a file where it sees ours
 
@@ -48,10 +48,7 @@ def table_of(role: str, table: Table, spark: SparkSession) -> DataFrame:
         found: Any = table
         return found  # type: ignore[no-any-return]
     if isinstance(table, (str, os.PathLike)):
-        source, local = os.fspath(table), sees_local_files(spark)
-        if role == "runs":
-            return read_run(spark, source, local=local)
-        return read_table(spark, role, source, local=local)
+        return read_table(spark, role, os.fspath(table), local=sees_local_files(spark))
     if isinstance(table, pa.RecordBatchReader) or hasattr(table, "__arrow_c_stream__"):
         return from_arrow(pa.RecordBatchReader.from_stream(table).read_all(), spark)
     raise UsageError(

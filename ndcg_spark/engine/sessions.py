@@ -85,12 +85,28 @@ def session() -> SparkSession:
     return found
 
 
+def is_remote(spark: SparkSession) -> bool:
+    """Whether the session's engine is a server elsewhere, whose files we do not see."""
+    if "connect" not in type(spark).__module__:
+        return False
+    host = str(getattr(getattr(spark, "client", None), "host", ""))
+    return host not in ("127.0.0.1", "localhost")
+
+
 def sees_local_files(spark: SparkSession) -> bool:
-    """Whether the session's engine reads the files of this machine."""
-    if "connect" in type(spark).__module__:
-        host = str(getattr(getattr(spark, "client", None), "host", ""))
-        return host in ("127.0.0.1", "localhost")
-    return str(spark.conf.get("spark.master", "local")).startswith("local")
+    """Whether all of the session's engine runs on this machine and reads its files."""
+    if is_remote(spark):
+        return False
+    on_connect = "connect" in type(spark).__module__
+    return on_connect or str(spark.conf.get("spark.master", "local")).startswith("local")
+
+
+def cores_of(spark: SparkSession) -> int:
+    """How many tasks the engine runs at once, as far as we know: at least so many are worth
+    having."""
+    if sees_local_files(spark):
+        return os.cpu_count() or 2
+    return int(spark.conf.get("spark.sql.shuffle.partitions", "200") or 200) // 2
 
 
 def memory() -> int:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 # session settings of ours, by which a plan may leave out what its input makes superfluous
 SORT = "spark.ndcg_spark.sort"  # false: the whole input fits in memory, gather without a sort
 SHUFFLE = "spark.ndcg_spark.shuffle"  # false: the tables are bucketed by query_id
-# true: rows sorted within partitions reach the Python function sorted. So it is on JVM Spark (the
-# default in a classic session); the embedded engine drops a sort that no operator asks for
-STREAM = "spark.ndcg_spark.stream"
+PARTS = "spark.ndcg_spark.parts"  # parts of the queries that a plan works on, one at a time
+PARTS_A_PARTITION = 8
+
+
+def parts_of_session(spark: SparkSession) -> int:
+    """Into how many parts the queries of a table of unknown size go: a part is held in memory."""
+    partitions = int(spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    return int(spark.conf.get(PARTS, str(PARTS_A_PARTITION * partitions)) or partitions)
 
 
 def by_query(rows: DataFrame) -> DataFrame:
@@ -18,6 +23,6 @@ def by_query(rows: DataFrame) -> DataFrame:
     return rows.repartition(partitions, "query_id")
 
 
-def wanted(table: DataFrame, setting: str) -> bool:
-    """Whether one of the settings above is not switched off in the table's session."""
-    return table.sparkSession.conf.get(setting, "true") != "false"
+def is_on(spark: SparkSession, setting: str) -> bool:
+    """Whether one of the settings above is not switched off in the session."""
+    return bool(spark.conf.get(setting, "true") != "false")

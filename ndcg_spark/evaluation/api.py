@@ -9,11 +9,12 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.engine.inputs import Table, session_of, table_of
 from ndcg_spark.evaluation import checks
+from ndcg_spark.evaluation.inputs import Inputs
 from ndcg_spark.evaluation.job import evaluated as evaluated
 from ndcg_spark.evaluation.options import EvaluateJob as EvaluateJob
 from ndcg_spark.evaluation.options import ScoringJob as ScoringJob
-from ndcg_spark.evaluation.plan import conformed, score_lists
 from ndcg_spark.evaluation.plan import long as long
+from ndcg_spark.evaluation.plan import score_lists
 from ndcg_spark.evaluation.summarize import summarize as _summarize
 from ndcg_spark.measures import Measure, Policies, parse_measures, resolve
 from ndcg_spark.measures.fields import from_keywords
@@ -83,8 +84,8 @@ class Evaluator:
 
     def evaluate(self, runs: Table) -> DataFrame:
         """The runs' per-query scores, as `evaluate` gives them."""
-        tables = _conformed(runs, self._qrels, self._policies)
-        return long(score_lists(*tables, self._measures, self._policies), self._measures)
+        inputs = _inputs(runs, self._qrels, self._policies)
+        return long(score_lists(inputs, self._measures), self._measures)
 
 
 def check(
@@ -105,10 +106,10 @@ def check(
     """
     options = from_keywords(Policies, policies, keywords)
     wanted: list[Measure] = resolve(parse_measures(measures), options.rel)
-    tables = _conformed(runs, qrels, options)
-    found = checks.problems(*tables, wanted, options)
+    inputs = _inputs(runs, qrels, options)
+    found = checks.problems(inputs.runs, inputs.qrels, wanted, options)
     rows = [(one.code, str(one), one.count, list(one.examples)) for one in found]
-    return tables[0].sparkSession.createDataFrame(rows, PROBLEMS)
+    return inputs.spark.createDataFrame(rows, PROBLEMS)
 
 
 def summarize(
@@ -144,6 +145,5 @@ def summarize(
     )
 
 
-def _conformed(runs: Table, qrels: Table, policies: Policies) -> tuple[DataFrame, DataFrame]:
-    session = session_of(runs, qrels)
-    return conformed(table_of("runs", runs, session), table_of("qrels", qrels, session), policies)
+def _inputs(runs: Table, qrels: Table, policies: Policies) -> Inputs:
+    return Inputs.of(session_of(runs, qrels), [runs], qrels, policies)

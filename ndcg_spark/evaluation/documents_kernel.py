@@ -16,8 +16,7 @@ _OTHER = np.uint64(0xC2B2AE3D27D4EB4F)
 class Documents:
     """The documents of lists and of their queries' judgements.
 
-    listed: the lists, of which `query` names the query of each; judged: one list a query; both of
-        the same rows
+    listed: the lists, of which `query` names the query of each; judged: one list a query
     listed_twice, judged_twice: how many documents come again in their list, or are judged again
 
     Documents are compared by hashes of list and document. Where two are equal that perhaps should
@@ -27,10 +26,10 @@ class Documents:
     def __init__(self, listed: Ragged, judged: Ragged, query: Ints) -> None:
         self.listed, self.judged = listed, judged
         self._query = query[listed.row]
-        self._docs = hashed(listed.column("doc_id"))
+        self._docs = [_hashes(lists) for lists in (listed, judged)]
         self.listed_twice, self.judged_twice = self._repeats()
         if self.listed_twice or self.judged_twice:
-            self._docs = _coded(listed.column("doc_id"))
+            self._docs = _coded(listed, judged)
             self.listed_twice, self.judged_twice = self._repeats()
 
     def first_listed(self, order: Ints) -> Mask:
@@ -45,7 +44,7 @@ class Documents:
         """Which entries of the lists are judged, and by which entry of the judgements."""
         hits, labels = self._found()
         if not self._same(hits, labels):  # a hash met another's
-            self._docs = _coded(self.listed.column("doc_id"))
+            self._docs = _coded(self.listed, self.judged)
             hits, labels = self._found()
         return hits, labels
 
@@ -66,7 +65,7 @@ class Documents:
         return listed, judged
 
     def _keys(self, lists: Ragged, row: Ints) -> Words:
-        return _keys(row, self._docs[lists.order])
+        return _keys(row, self._docs[lists is self.judged][lists.order])
 
 
 def _keys(row: Ints, docs: Words) -> Words:
@@ -88,8 +87,13 @@ def _first(keys: Words, order: Ints) -> Mask:
     return kept
 
 
-def _coded(ids: pa.Array) -> Words:
+def _hashes(lists: Ragged) -> Words:
+    return lists.rows.made("hashes", lambda: hashed(lists.column("doc_id")))
+
+
+def _coded(*every: Ragged) -> list[Words]:
     """Every document as its number in a dictionary of all."""
+    ids = pa.concat_arrays([lists.column("doc_id") for lists in every])
     ids = ids.fill_null(0 if pa.types.is_integer(ids.type) else "")
     code: Words = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    return code.astype(np.uint32)
+    return np.split(code.astype(np.uint32), [len(every[0].column("doc_id"))])

@@ -12,13 +12,14 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.engine.running import materialized, now, opened, refused, unsorted_if_it_fits
+from ndcg_spark.engine.running import materialized, now, opened, refused
 from ndcg_spark.engine.sessions import GATHERED, Engine
 from ndcg_spark.engine.shuffle import SHUFFLE
 from ndcg_spark.errors import InputError, JoinWarning, UsageError
 from ndcg_spark.evaluation.checks import problems
+from ndcg_spark.evaluation.inputs import Inputs, Options
 from ndcg_spark.evaluation.options import EvaluateJob
-from ndcg_spark.evaluation.plan import conformed, long, runs_contract, score_lists
+from ndcg_spark.evaluation.plan import long, score_lists
 from ndcg_spark.evaluation.refuse_kernel import REFUSED
 from ndcg_spark.evaluation.summarize import summarize_lists
 from ndcg_spark.evaluation.summary_kernel import AGGREGATE
@@ -26,12 +27,11 @@ from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, 
 from ndcg_spark.tables.checks import EXAMPLES, refusal
 from ndcg_spark.tables.contracts import WEIGHTS, conform
 from ndcg_spark.tables.paths import redacted
-from ndcg_spark.tables.read import read_qrels, read_run, read_table
+from ndcg_spark.tables.read import read_table
 from ndcg_spark.tables.small import stage_rows
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
 
-ROW_BYTES = 200  # measured: what a run's row takes while its query is gathered and scored
 FEW_JUDGED = 0.01  # share of judged documents below which a join is doubted
 TABLES = ("per_query", "aggregate", "manifest")
 
@@ -56,33 +56,18 @@ class Evaluation:
             yield row.asDict()
 
 
-@dataclasses.dataclass(frozen=True)
-class _Inputs:
-    """What a job reads: conforming runs and qrels, and the queries' weights if it was given any."""
-
-    runs: DataFrame
-    qrels: DataFrame
-    weights: DataFrame | None
-
-    @classmethod
-    def read(cls, job: EvaluateJob, engine: Engine) -> _Inputs:
-        spark, local, columns = engine.spark, engine.local_files, job.column_names
-        assert job.qrels is not None  # evaluated
-        runs = read_run(
-            spark,
-            job.runs,
-            columns=columns["runs"],
-            contract=runs_contract(job.policies),
-            glob=job.glob,
-            local=local,
-        )
-        qrels = read_qrels(spark, job.qrels, glob=job.glob, local=local)
-        tables = conformed(runs, qrels, job.policies, columns["qrels"])
-        weights = None
-        if job.weights:
-            weights = read_table(spark, "weights", job.weights, glob=job.glob, local=local)
-            weights = conform(weights, WEIGHTS, columns["weights"])
-        return cls(*tables, weights)
+def _read(job: EvaluateJob, engine: Engine) -> tuple[Inputs, DataFrame | None]:
+    """What a job reads: runs and judgements, and the queries' weights if it was given any."""
+    assert job.qrels is not None  # evaluated
+    columns, spark = job.column_names, engine.spark
+    options = Options(job.reader, job.glob, job.where)
+    inputs = Inputs.of(spark, job.runs, job.qrels, job.policies, columns, options)
+    weights = None
+    if job.weights:
+        local = engine.local_files
+        weights = read_table(spark, "weights", job.weights, glob=job.glob, local=local)
+        weights = conform(weights, WEIGHTS, columns["weights"])
+    return inputs, weights
 
 
 @contextlib.contextmanager
@@ -102,17 +87,17 @@ def evaluated(job: EvaluateJob) -> Iterator[Evaluation]:
     sources = [source for source in (job.qrels, *job.runs, job.weights) if source]
     output = Output(job.out, job.partitions, sources) if job.out else None
     with opened(job) as engine, contextlib.ExitStack() as stack:
-        inputs = _Inputs.read(job, engine)
+        _configure(engine, job)
+        inputs, weights = _read(job, engine)
         if output:
             stack.enter_context(output.writing(TABLES))
         started = now()
-        _configure(engine, job)
-        scores = _scored(stack, engine, output, inputs, measures, policies)
-        with _diagnosed(inputs, measures, policies):
+        scores = _scored(stack, engine, output, inputs, measures)
+        with _diagnosed(inputs, measures):
             counts = _counts(scores)
         _refuse_empty(counts, job, policies, scores)
         _warn_of_few_judged(counts)
-        aggregate = _aggregate(scores, measures, inputs.weights)
+        aggregate = _aggregate(scores, measures, weights)
         if output:
             _write(output, engine, scores, counts, measures, job, aggregate, started)
         published = {t: output.published(t) for t in TABLES} if output else {}
@@ -121,36 +106,34 @@ def evaluated(job: EvaluateJob) -> Iterator[Evaluation]:
 
 
 def _configure(engine: Engine, job: EvaluateJob) -> None:
-    if job.bucketed:
-        for key, value in {SHUFFLE: "false", **GATHERED}.items():
-            engine.spark.conf.set(key, value)
-    unsorted_if_it_fits(engine, [str(job.qrels), *job.runs], ROW_BYTES)
+    settings = {SHUFFLE: "false", **GATHERED} if job.bucketed else GATHERED
+    for key, value in settings.items():
+        engine.spark.conf.set(key, value)
 
 
 def _scored(
     stack: contextlib.ExitStack,
     engine: Engine,
     output: Output | None,
-    inputs: _Inputs,
+    inputs: Inputs,
     measures: Sequence[Measure],
-    policies: Policies,
 ) -> DataFrame:
     """SCORES, computed once: staged beside the output, or kept for the length of the job."""
-    scores = score_lists(inputs.runs, inputs.qrels, measures, policies)
-    with _diagnosed(inputs, measures, policies):
+    scores = score_lists(inputs, measures)
+    with _diagnosed(inputs, measures):
         place = output.staged("scores") if output else None
         return materialized(stack, engine, place, scores)
 
 
 @contextlib.contextmanager
-def _diagnosed(inputs: _Inputs, measures: Sequence[Measure], policies: Policies) -> Iterator[None]:
+def _diagnosed(inputs: Inputs, measures: Sequence[Measure]) -> Iterator[None]:
     """Where the kernel refused the input, read it again and say what is wrong."""
     try:
         yield
     except Exception as problem:
         if REFUSED not in str(problem):
             raise refused(problem) from problem.__cause__
-        found = problems(inputs.runs, inputs.qrels, measures, policies)
+        found = problems(inputs.runs, inputs.qrels, measures, inputs.policies)
         raise (refusal(found) if found else refused(problem)) from None
 
 

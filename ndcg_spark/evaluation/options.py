@@ -29,6 +29,11 @@ class ScoringJob(Policies, Job):
     )
     columns: list[str] = option([], "column names, qrels.query_id=qid,runs.score=s")
     glob: bool = option(False, "expand glob characters in the input paths")
+    reader: Literal["auto", "arrow", "engine"] = option(
+        "auto",
+        "who reads Parquet files: the tasks by pyarrow, or the engine (auto: arrow if it can)",
+    )
+    where: str | None = option(None, "a filter on the runs' partitions, \"date = '2026-11-29'\"")
 
     def __post_init__(self) -> None:
         Job.__post_init__(self)

@@ -3,45 +3,39 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.engine.shuffle import SHUFFLE, is_on
 from ndcg_spark.errors import UsageError
+from ndcg_spark.evaluation.inputs import Inputs
+from ndcg_spark.evaluation.packed_lists import by_part
 from ndcg_spark.evaluation.query_rows import query_rows
-from ndcg_spark.evaluation.score_kernel import score_batches
+from ndcg_spark.evaluation.score_kernel import score_batches, score_parts
 from ndcg_spark.measures import Measure, Policies, refuse_ties
-from ndcg_spark.tables.contracts import QRELS, RANKED_RUNS, RUNS, Contract, conform, same_ids
 
 
-def runs_contract(policies: Policies) -> Contract:
-    """The columns that runs must have: a score, or under ``order_by="rank"`` a rank."""
-    return RANKED_RUNS if policies.order_by == "rank" else RUNS
-
-
-def conformed(
-    runs: DataFrame,
-    qrels: DataFrame,
-    policies: Policies,
-    qrels_columns: Mapping[str, str] | None = None,
-) -> tuple[DataFrame, DataFrame]:
-    """Runs and qrels with exactly the columns of their contracts; a run without a name is `run`."""
-    runs = conform(runs, runs_contract(policies))
-    qrels = conform(qrels, QRELS, qrels_columns)
-    same_ids(runs, qrels)
-    if "run_id" not in runs.columns:
-        runs = runs.withColumn("run_id", F.lit("run"))
-    return runs, qrels
-
-
-def score_lists(
-    runs: DataFrame, qrels: DataFrame, measures: Sequence[Measure], policies: Policies
-) -> DataFrame:
-    """SCORES, one row for each run and query (`score`), of conforming tables."""
+def score_lists(inputs: Inputs, measures: Sequence[Measure]) -> DataFrame:
+    """SCORES, one row for each run and query (`score`)."""
+    policies = inputs.policies
     refuse_ties(measures, policies)
-    deepest = deepest_cutoff(measures) if policies.prune else None
-    return score(query_rows(runs, qrels, policies, deepest), measures, policies)
+    deepest = deepest_place(measures, policies)
+    if not is_on(inputs.spark, SHUFFLE):  # bucketed by query: packed records would be shuffled
+        kernel = functools.partial(score_batches, measures=tuple(measures), policies=policies)
+        return score(query_rows(inputs.runs, inputs.qrels, policies), kernel, inputs.qrels)
+    kernel = functools.partial(
+        score_parts, measures=tuple(measures), policies=policies, deepest=deepest
+    )
+    return score(by_part(inputs.packed(deepest)), kernel, inputs.qrels)
+
+
+def deepest_place(measures: Sequence[Measure], policies: Policies) -> int | None:
+    """How many of a list's first documents the policy `prune` keeps: one more than any measure
+    sees, so that a tie across the last cut-off is seen; None without it."""
+    return deepest_cutoff(measures) + 1 if policies.prune else None
 
 
 def deepest_cutoff(measures: Sequence[Measure]) -> int:
@@ -57,21 +51,17 @@ def deepest_cutoff(measures: Sequence[Measure]) -> int:
     return max(k for k in cutoffs if isinstance(k, int))
 
 
-def score(rows: DataFrame, measures: Sequence[Measure], policies: Policies) -> DataFrame:
-    """SCORES(run_id, query_id, status, scored, n_ret, …, values) of ROWS or LISTS (query_rows.py).
-
-    A row for each run and query.
+def score(rows: DataFrame, kernel: Any, like: DataFrame) -> DataFrame:
+    """SCORES(run_id, query_id, status, scored, n_ret, …, values): a row for each run and query.
 
     `values` holds one double per measure, in the measures' order. A list that the `queries`
     policy leaves out comes with ``scored = false``, so that it can be counted.
     """
-    kinds = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
-    kernel = functools.partial(score_batches, measures=tuple(measures), policies=policies)
     return rows.mapInArrow(
         kernel,
-        f"run_id string, query_id {kinds['query_id']}, status string, scored boolean, "
-        "n_ret bigint, n_rel bigint, n_judged bigint, n_duplicates bigint, tied boolean, "
-        "values array<double>",
+        f"run_id string, query_id {like.schema['query_id'].dataType.simpleString()}, "
+        "status string, scored boolean, n_ret bigint, n_rel bigint, n_judged bigint, "
+        "n_duplicates bigint, tied boolean, values array<double>",
     )
 
 

@@ -6,10 +6,9 @@ from typing import Any
 
 from ndcg_spark.engine.running import opened
 from ndcg_spark.errors import InputError, UsageError
+from ndcg_spark.evaluation.inputs import Inputs
 from ndcg_spark.evaluation.options import ImportTrecJob, PrepareJob
-from ndcg_spark.evaluation.plan import conformed
 from ndcg_spark.tables import trec_files
-from ndcg_spark.tables.read import read_qrels, read_run
 from ndcg_spark.tables.write import Output, write_bucketed
 
 
@@ -27,13 +26,10 @@ def prepare(job: PrepareJob) -> dict[str, str]:
     with opened(job) as engine:
         if engine.embedded:
             raise UsageError("prepare writes bucketed tables, which --engine sail cannot read")
-        local = engine.local_files
-        runs = read_run(engine.spark, job.runs, local=local)
-        qrels = read_qrels(engine.spark, job.qrels, local=local)
-        runs, qrels = conformed(runs, qrels, job.policies)
+        inputs = Inputs.of(engine.spark, job.runs, job.qrels, job.policies)
         names = {"runs": f"{job.name}_runs", "qrels": f"{job.name}_qrels"}
-        write_bucketed(runs, names["runs"], job.buckets)
-        write_bucketed(qrels, names["qrels"], job.buckets)
+        write_bucketed(inputs.runs, names["runs"], job.buckets)
+        write_bucketed(inputs.qrels, names["qrels"], job.buckets)
         return names
 
 

@@ -6,6 +6,8 @@ its decimal text). A NaN score counts as null and comes last; -0.0 equals 0.0.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pyarrow as pa
 
@@ -25,7 +27,7 @@ class Ranking:
 
     def __init__(self, listed: Ragged, policies: Policies) -> None:
         self._listed, self._policies = listed, policies
-        keys = order_keys(listed.column("place"), _descending(policies))[listed.order]
+        keys = place_keys(listed, _descending(policies))[listed.order]
         self.order = sorted_within(keys, listed.offsets)
         ordered = keys[self.order]
         new = np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(ordered)]
@@ -74,6 +76,12 @@ class Ranking:
 
     def _starts(self, places: Ints) -> Ints:
         return self._listed.offsets[self._listed.row[self.order[places]]]
+
+
+def place_keys(listed: Ragged, descending: bool) -> Ints:
+    """Of every row of these columns what sorts it (`order_keys`)."""
+    make = functools.partial(order_keys, listed.column("place"), descending)
+    return listed.rows.made(("keys", descending), make)
 
 
 def _descending(policies: Policies) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -20,9 +21,7 @@ from ndcg_spark.measures.ndcg import uses_exp2
 REFUSED = "ndcg_spark refused its input"
 
 
-def refuse_bad(
-    queries: pa.RecordBatch, lists: Lists, measures: Sequence[Measure], policies: Policies
-) -> None:
+def refuse_bad(lists: Lists, measures: Sequence[Measure], policies: Policies) -> None:
     """Refuse rows that must not become numbers; repeats and ranks are refused later.
 
     Raises:
@@ -35,20 +34,21 @@ def refuse_bad(
         gain = labels.numbers("gain")
         given = _flags(pc.is_valid(labels.column("gain")))[labels.order]
         bad_label |= given & ~(np.isfinite(gain) & (gain >= 0))
-    bad_doc = _bad_ids(listed.column("doc_id"))
+    bad_listed, bad_judged = (
+        own.rows.made("bad ids", functools.partial(_bad_ids, own.column("doc_id")))[own.order]
+        for own in (listed, labels)
+    )
     names = _bad_ids(lists.names)[lists.run]
     unknown = np.isnan(listed.numbers("place"))
     refuses = policies.order_by == "rank" or policies.nan_score == "error"
     refuse(
         {
             "E120 null or empty ids": int(
-                names.sum()
-                + _bad_ids(queries.column("query_id")).sum()
-                + bad_doc[listed.order].sum()
+                names.sum() + _bad_ids(lists.queries).sum() + bad_listed.sum()
             ),
             "E122 NaN or null scores": int(unknown.sum()) if refuses else 0,
             "E113 judgements without a finite grade, a document or a valid gain": (
-                int(bad_label.sum() + bad_doc[labels.order].sum())
+                int(bad_label.sum() + bad_judged.sum())
             ),
             "E134 negative grades": (int(np.sum(grade < 0)) if policies.negative == "error" else 0),
             "E114 grades too large for exp2 gain": (

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 
 from ndcg_spark.arrays.keys import order_keys, sorted_within
-from ndcg_spark.arrays.ragged import Ragged, gathered, offsets_of, pieces, ranges
+from ndcg_spark.arrays.ragged import Ragged, offsets_of, pieces, ranges
 from ndcg_spark.evaluation.documents_kernel import Documents
 from ndcg_spark.evaluation.lists_kernel import Lists
-from ndcg_spark.evaluation.ranking_kernel import Ranking
+from ndcg_spark.evaluation.parts_kernel import lists_of_parts
+from ndcg_spark.evaluation.ranking_kernel import Ranking, place_keys
 from ndcg_spark.evaluation.refuse_kernel import refuse, refuse_bad, refuse_ranks
 from ndcg_spark.measures import Batch, Measure, Policies, prepared, scores
 from ndcg_spark.measures.batch import Array, Ints, Mask
@@ -21,24 +21,29 @@ from ndcg_spark.measures.batch import Array, Ints, Mask
 def score_batches(
     batches: Iterator[pa.RecordBatch], measures: Sequence[Measure], policies: Policies
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of SCORES (plan.py) for ROWS or LISTS (query_rows.py)."""
-    for queries in _queries(batches):
-        yield _score_queries(queries, measures, policies)
+    """The rows of SCORES (plan.py) for LISTS (query_rows.py), a row a query."""
+    for queries in pieces(batches):
+        yield _score_lists(Lists.of(queries), measures, policies, None)
 
 
-def _queries(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    first = next(batches, None)
-    if first is None:
-        return iter(())
-    every = itertools.chain((first,), batches)
-    return pieces(every) if "docs" in first.schema.names else gathered(every)
+def score_parts(
+    batches: Iterator[pa.RecordBatch],
+    measures: Sequence[Measure],
+    policies: Policies,
+    deepest: int | None,
+) -> Iterator[pa.RecordBatch]:
+    """The rows of SCORES for PARTS (parts_kernel.py).
+
+    deepest: with the policy `prune`, how deep the lists were cut
+    """
+    for lists in lists_of_parts(batches):
+        yield _score_lists(lists, measures, policies, deepest)
 
 
-def _score_queries(
-    queries: pa.RecordBatch, measures: Sequence[Measure], policies: Policies
+def _score_lists(
+    lists: Lists, measures: Sequence[Measure], policies: Policies, deepest: int | None
 ) -> pa.RecordBatch:
-    lists = Lists.of(queries)
-    refuse_bad(queries, lists, measures, policies)
+    refuse_bad(lists, measures, policies)
     documents = Documents(lists.listed, lists.judged, lists.query)
     n_duplicates = np.zeros(len(lists.query), np.int64)
     if documents.listed_twice or documents.judged_twice:
@@ -47,7 +52,8 @@ def _score_queries(
         n_duplicates = before - documents.listed.sizes
     places = Ranking(documents.listed, policies)
     refuse_ranks(places, documents.listed, policies)
-    batch = prepared(_batch(documents, places, lists.query, measures, policies), policies)
+    batch = _batch(documents, places, lists.query, measures, policies, deepest)
+    batch = prepared(batch, policies)
     values = scores(batch, measures, policies)
     n_rel = batch.n_rel(policies.rel)
     judged, retrieved = lists.is_judged[lists.query], lists.retrieved
@@ -59,7 +65,7 @@ def _score_queries(
     return pa.RecordBatch.from_pydict(
         {
             "run_id": lists.names.take(pa.array(lists.run)),
-            "query_id": queries.column("query_id").take(pa.array(lists.query)),
+            "query_id": lists.queries.take(pa.array(lists.query)),
             "status": pa.array(status.astype(object), pa.string()),
             "scored": pa.array(scored[policies.queries]),
             "n_ret": pa.array(batch.n_ret),
@@ -101,9 +107,7 @@ def _once(documents: Documents, query: Ints, policies: Policies) -> Documents:
         }
     )
     descending = policies.score_order == "descending"
-    best_first = np.argsort(
-        order_keys(listed.column("place"), descending)[listed.order], kind="stable"
-    )
+    best_first = np.argsort(place_keys(listed, descending)[listed.order], kind="stable")
     label = [-labels.numbers(name) for name in ("gain", "relevance") if labels.has(name)]
     return Documents(
         listed.only(documents.first_listed(best_first)),
@@ -118,11 +122,14 @@ def _batch(
     query: Ints,
     measures: Sequence[Measure],
     policies: Policies,
+    deepest: int | None,
 ) -> Batch:
     listed, labels = documents.listed, documents.judged
     hits, label = documents.matches()
     place = places.of(hits)
     order = np.argsort(place)
+    if deepest is not None:  # how much deeper a list goes depends on how it was read
+        order = order[places.ranks(place[order]) <= deepest]
     hits, label, place = hits[order], label[order], place[order]
     bounds = places.tie_bounds(place) if policies.over_orders else (None, None)
     score = None
@@ -136,7 +143,7 @@ def _batch(
     sizes = np.diff(offsets)[query]
     grades = ranges(offsets[query], sizes)  # every list of a query has the query's grades
     return Batch(
-        n_ret=listed.sizes,
+        n_ret=listed.sizes if deepest is None else np.minimum(listed.sizes, deepest),
         hit_offsets=offsets_of(hit_counts),
         hit_rank=places.ranks(place),
         hit_label=labels.numbers("relevance")[label],

@@ -129,7 +129,7 @@ def conform(
         raise InputError(
             "E110",
             f"{contract.role}: missing column(s) {', '.join(missing)}; the table has: "
-            f"{', '.join(there) or 'no columns'}. {_swapped(contract.role, missing, there)}Map "
+            f"{', '.join(there) or 'no columns'}. {swapped(contract.role, missing, there)}Map "
             f"them with --columns {contract.role}.{missing[0]}=NAME (columns= in Python)",
         )
     if wrong:
@@ -137,7 +137,7 @@ def conform(
     return table.select(*kept)
 
 
-def _swapped(role: str, missing: Sequence[str], there: Sequence[str]) -> str:
+def swapped(role: str, missing: Sequence[str], there: Sequence[str]) -> str:
     """A hint where the table looks like the other of runs and qrels."""
     other = {"runs": ("score", "relevance", "judgements"), "qrels": ("relevance", "score", "a run")}
     if role not in other:

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from ndcg_spark.errors import InputError, NdcgSparkError
+from ndcg_spark.errors import InputError, NdcgSparkError, UsageError
 from ndcg_spark.tables.contracts import ANY_RUNS, Contract, conform
 from ndcg_spark.tables.paths import data_files, filesystem
 
@@ -79,6 +79,29 @@ def read_run(
             "E116", f"two sources without a run_id are both named {twice[0]!r}; rename one"
         )
     return functools.reduce(lambda a, b: a.unionByName(b), tables)
+
+
+def readable_files(source: str, reader: str, remote: bool) -> bool:
+    """Whether the tasks read the files themselves: so they do where a path's file system can be
+    opened, unless `reader` is engine; remote: the engine is elsewhere, with files of its own.
+
+    Raises:
+        UsageError: where reader is arrow and cannot be.
+        InputError: E156 where there is no client for the file system.
+    """
+    if source.startswith(TABLE):
+        if reader == "arrow":
+            raise UsageError(f"--reader arrow reads files, and {source} is a table of the catalog")
+        return False
+    if reader == "engine" or (remote and reader == "auto"):
+        return False
+    try:
+        filesystem(source)
+    except InputError:
+        if reader == "arrow":
+            raise
+        return False
+    return True
 
 
 def run_name(source: str) -> str:

@@ -147,7 +147,11 @@ def test_missing_empty_and_broken_files(data, refused):
 
 
 def test_names_that_are_not_told_apart(data, refused, run_cli):
-    write(data / "case" / "a.parquet", **RUN, Score=[1.0, 2.0])
+    write(data / "exact" / "a.parquet", **RUN, Score=[1.0, 2.0])
+    source = ("--qrels", data / "qrels", "--runs", data / "exact", "-m", "nDCG")
+    assert run_cli("evaluate", *source)[0] == 0  # the exact name wins
+    own = {("SCORE" if name == "score" else name): values for name, values in RUN.items()}
+    write(data / "case" / "a.parquet", **own, Score=[1.0, 2.0])
     text = refused(runs="case")
     assert text.startswith("E115")
     assert "differ only in case" in text

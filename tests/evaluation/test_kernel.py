@@ -14,8 +14,8 @@ from ndcg_spark.arrays import hashes, ragged
 from ndcg_spark.arrays.hashes import hashed
 from ndcg_spark.arrays.keys import order_keys, sorted_within
 from ndcg_spark.errors import InputError
-from ndcg_spark.evaluation import documents_kernel
-from ndcg_spark.evaluation.score_kernel import score_batches
+from ndcg_spark.evaluation import documents_kernel, pack_kernel, parts_kernel
+from ndcg_spark.evaluation.score_kernel import score_batches, score_parts
 from ndcg_spark.measures import Policies, parse_measures
 from tests.reference import collection, values
 
@@ -77,31 +77,69 @@ def test_pieces_of_any_size_give_the_same_bits(monkeypatch, entries):
     assert (len(sizes) == 1) == (entries == 10_000)
 
 
-def rows(qrels, run, names=("run",)):
-    """ROWS of one run: the documents of a query one after another."""
-    flat = []
-    for query in lists(qrels, run, names).to_pylist():
-        for doc in query["docs"]:
-            given = query["names"] if doc["run_id"] is None else None
-            flat.append({"query_id": query["query_id"], **doc, "names": given})
-    schema = pa.schema([("query_id", pa.string()), *ROW, ("names", pa.list_(pa.string()))])
-    return pa.RecordBatch.from_pylist(flat, schema)
+def packed(qrels, run, parts, size, **options):
+    """PARTS of one run and its judgements, read in batches of `size` rows, packed in chunks."""
+    tables = [
+        pa.RecordBatch.from_pylist(
+            [{"query_id": q, "run_id": "run", "doc_id": d, "place": float(s)} for q, d, s in run],
+            pa.schema([("query_id", pa.string()), ("run_id", pa.string()),
+                       ("doc_id", pa.string()), ("place", pa.float64())]),
+        ),
+        pa.RecordBatch.from_pylist(
+            [{"query_id": q, "doc_id": d, "relevance": float(g)} for q, d, g in qrels],
+            pa.schema([("query_id", pa.string()), ("doc_id", pa.string()),
+                       ("relevance", pa.float64())]),
+        ),
+    ]  # fmt: skip
+    found: dict[int, list] = {}
+    for table in tables:
+        cut = [table.slice(i, size) for i in range(0, table.num_rows, size)]
+        for batch in pack_kernel.pack(iter(cut), pack_kernel.Packing(parts, **options)):
+            for row in batch.to_pylist():
+                found.setdefault(row.pop("part"), []).append(row)
+    records = pa.list_(pa.struct([("kind", pa.int32()), ("lists", pa.binary())]))
+    for rows in found.values():
+        random.Random(size).shuffle(rows)
+        yield pa.RecordBatch.from_pydict({"part": [0], "records": pa.array([rows], records)})
+
+
+def scored_parts(batches, deepest=None, **options):
+    found = {}
+    for batch in score_parts(iter(batches), MEASURES, Policies(**options), deepest):
+        for row in batch.to_pylist():
+            for measure, value in zip(MEASURES, row["values"], strict=True):
+                if row["scored"]:
+                    found[row["query_id"], str(measure)] = value
+    return found
 
 
 @pytest.mark.parametrize("entries", [1, 10, 10_000])
-@pytest.mark.parametrize("size", [1, 7, 1000])
-def test_rows_in_batches_of_any_size_give_the_same_bits(monkeypatch, entries, size):
-    monkeypatch.setattr(ragged, "ENTRIES", entries)
+@pytest.mark.parametrize("parts", [1, 3, 40])
+@pytest.mark.parametrize(("size", "chunk"), [(1, 1), (7, 20), (3, 2_000), (1000, 2_000)])
+def test_packed_in_chunks_of_any_size_gives_the_same_bits(monkeypatch, entries, parts, size, chunk):
+    monkeypatch.setattr(parts_kernel, "ENTRIES", entries)
+    monkeypatch.setattr(pack_kernel, "CHUNK", chunk)
     qrels, run = collection(4, queries=12)
     run = [r for r in run if r[0] != "q3"]
-    flat = rows(qrels, run)
-    cut = [flat.slice(i, size) for i in range(0, flat.num_rows, size)]
-    assert scored([flat.slice(0, 0), *cut]) == values(qrels, run, MEASURES)
-    assert scored([]) == {}
-    unjudged = rows([], run).to_pylist()
-    batch = pa.RecordBatch.from_pylist(unjudged, flat.schema)
-    found = scored([batch], queries="run")
+    assert scored_parts(packed(qrels, run, parts, size)) == values(qrels, run, MEASURES)
+    shuffled = random.Random(1).sample(run, len(run))
+    assert scored_parts(packed(qrels, shuffled, parts, size)) == values(qrels, run, MEASURES)
+    assert scored_parts([]) == {}
+    found = scored_parts(packed([], run, parts, size), queries="run")
     assert {v for (_, m), v in found.items() if m == "RR"} == {0.0}
+
+
+@pytest.mark.parametrize("chunk", [2, 10, 2_000])
+def test_pruned_chunks_keep_what_the_first_places_need(monkeypatch, chunk):
+    monkeypatch.setattr(pack_kernel, "CHUNK", chunk)
+    qrels, run = collection(5, queries=12)
+    names = [str(m) for m in MEASURES if m.last_rank()]
+    whole = scored_parts(packed(qrels, run, 3, 5))
+    cut = scored_parts(packed(qrels, run, 3, 5, deepest=6), 6)
+    assert {k: v for k, v in cut.items() if k[1] in names} == {
+        k: v for k, v in whole.items() if k[1] in names
+    }
+    assert max(v for (_, m), v in cut.items() if m == "NumRet") == 6
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import types as T
 
 import ndcg_spark as nd
-from ndcg_spark.evaluation.query_rows import SHUFFLE, SORT
+from ndcg_spark.engine.shuffle import SHUFFLE
 from ndcg_spark.measures import Policies
 from ndcg_spark.tables.write import write_bucketed
 from tests.reference import collection, values
@@ -227,14 +227,6 @@ def test_pruned_lists_have_the_same_values(spark, big):
         nd.evaluate(*frames(spark, qrels, run), "AP,nDCG,P@5", prune=True)
     with pytest.raises(nd.UsageError, match="cannot go with"):
         nd.evaluate(*frames(spark, qrels, run), "P@5", prune=True, judged_only=True)
-
-
-def test_gathered_with_and_without_a_sort(spark, big):
-    expected = values(*big, MEASURES)
-    for wanted in ("true", "false"):
-        spark.conf.set(SORT, wanted)
-        assert collected(nd.evaluate(*frames(spark, *big), MEASURES)) == expected
-    spark.conf.unset(SORT)
 
 
 def physical(request, scores) -> str:

@@ -1,0 +1,192 @@
+"""Runs and judgements from where they are: files that the tasks read, and tables of the engine."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ndcg_spark.engine.inputs import Table, table_of
+from ndcg_spark.engine.sessions import cores_of, is_remote
+from ndcg_spark.engine.shuffle import SHUFFLE, is_on, parts_of_session
+from ndcg_spark.errors import InputError
+from ndcg_spark.evaluation.pack_kernel import PACKED, Packing, pack
+from ndcg_spark.evaluation.packed_lists import packed_table, packing
+from ndcg_spark.measures import Policies
+from ndcg_spark.tables.contracts import QRELS, RANKED_RUNS, RUNS, Contract, conform, same_ids
+from ndcg_spark.tables.files import Files, contract_files, in_tasks, rows_of_files, tasks_of
+from ndcg_spark.tables.files_kernel import Reading
+from ndcg_spark.tables.listing import listed
+from ndcg_spark.tables.read import read_table, readable_files, run_name
+
+DOCUMENTS_A_PART, DOCUMENT_BYTES = 400_000, 8  # compressed: a score and an id
+MOST_PARTS = 4096
+Columns = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How sources are read: reader (arrow, engine, auto), glob patterns, a filter on partitions."""
+
+    reader: str = "auto"
+    glob: bool = False
+    where: str | None = None
+
+
+def runs_contract(policies: Policies) -> Contract:
+    """The columns that runs must have: a score, or under ``order_by="rank"`` a rank."""
+    return RANKED_RUNS if policies.order_by == "rank" else RUNS
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Conforming runs and judgements: files, which the tasks read, and tables of the engine."""
+
+    spark: SparkSession
+    policies: Policies
+    runs_files: list[Files] = field(default_factory=list)
+    qrels_files: list[Files] = field(default_factory=list)
+    runs_tables: list[DataFrame] = field(default_factory=list)
+    qrels_tables: list[DataFrame] = field(default_factory=list)
+
+    @classmethod
+    def of(
+        cls,
+        spark: SparkSession,
+        runs: Sequence[Table],
+        qrels: Table,
+        policies: Policies,
+        columns: Mapping[str, Columns] | None = None,
+        options: Options | None = None,
+    ) -> Inputs:
+        """The sources, looked at: what they have, and whether it fits together.
+
+        Raises:
+            InputError: E101 to E105, E110 to E119, E140, E150, naming the source.
+        """
+        found = cls(spark, policies)
+        options, columns = options or Options(), columns or {}
+        names: list[str] = []
+        for table in runs:
+            found._add_run(table, columns.get("runs", {}), options, names)
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise InputError(
+                "E116", f"two sources without a run_id are both named {twice[0]!r}; rename one"
+            )
+        found._add_qrels(qrels, columns.get("qrels", {}), options)
+        same_ids(found.runs, found.qrels)
+        return found
+
+    def _add_run(self, table: Table, columns: Columns, options: Options, names: list[str]) -> None:
+        contract = runs_contract(self.policies)
+        own = columns.get("run_id", "run_id")
+        if (source := self._file_source(table, options)) is not None:
+            listing = listed("runs", source, options.glob).where("runs", options.where)
+            name = None if "run_id" in columns else run_name(source)
+            files = contract_files(listing, contract, columns, {"run_id": name} if name else {})
+            self.runs_files.append(files)
+            if not files.has(own):
+                names.append(run_name(source))
+            return
+        rows = self._table("runs", table, options)
+        added = None
+        if own.casefold() not in {column.casefold() for column in rows.columns}:
+            added = "run"
+            if isinstance(table, (str, os.PathLike)):
+                added = run_name(os.fspath(table))
+                names.append(added)
+            rows = rows.withColumn(own, F.lit(added))
+        conforming = conform(rows, contract, columns, own if added else None)
+        self.runs_tables.append(conforming)
+
+    def _add_qrels(self, table: Table, columns: Columns, options: Options) -> None:
+        if (source := self._file_source(table, options)) is not None:
+            listing = listed("qrels", source, options.glob)
+            if options.where and listing.keys:
+                listing = listing.where("qrels", options.where)
+            self.qrels_files.append(contract_files(listing, QRELS, columns))
+        else:
+            rows = self._table("qrels", table, options)
+            self.qrels_tables.append(conform(rows, QRELS, columns))
+
+    def _table(self, role: str, table: Table, options: Options) -> DataFrame:
+        if isinstance(table, (str, os.PathLike)):
+            local = not is_remote(self.spark)
+            return read_table(self.spark, role, os.fspath(table), glob=options.glob, local=local)
+        return table_of(role, table, self.spark)
+
+    def _file_source(self, table: Table, options: Options) -> str | None:
+        """The path of files that the tasks can read; None for a table, and where they cannot."""
+        if not isinstance(table, (str, os.PathLike)) or not is_on(self.spark, SHUFFLE):
+            return None
+        source = os.fspath(table)
+        return source if readable_files(source, options.reader, is_remote(self.spark)) else None
+
+    @functools.cached_property
+    def runs(self) -> DataFrame:
+        """The runs' rows, lazily: run_id, query_id, doc_id, score or rank."""
+        return self._rows(self.runs_files, self.runs_tables, "runs")
+
+    @functools.cached_property
+    def qrels(self) -> DataFrame:
+        """The judgements' rows, lazily: query_id, doc_id, relevance, gain if there is one."""
+        return self._rows(self.qrels_files, self.qrels_tables, "qrels")
+
+    def _rows(self, files: list[Files], tables: list[DataFrame], role: str) -> DataFrame:
+        every = list(tables)
+        for source in files:
+            every.append(rows_of_files(self.spark, [source], cores_of(self.spark)))
+        first = every[0]
+        for other in every[1:]:
+            same_ids(first, other, (f"first source of the {role}", "another"))
+        return functools.reduce(lambda a, b: a.unionByName(b), every)
+
+    @property
+    def reader(self) -> str:
+        """Which reader reads: arrow, engine, or both."""
+        files, tables = self.runs_files + self.qrels_files, self.runs_tables + self.qrels_tables
+        return "arrow and engine" if files and tables else "arrow" if files else "engine"
+
+    def packed(self, deepest: int | None) -> DataFrame:
+        """PACKED (pack_kernel.py), lazily: the lists of all sources, packed where they are read."""
+        how = packing(self.policies, self._parts(), deepest)
+        found = [packed_table(table, how) for table in self.runs_tables + self.qrels_tables]
+        sources = [*self.runs_files, *self.qrels_files]
+        if sources:
+            tasks = tasks_of(sources, cores_of(self.spark))
+            readings = [source.reading for source in sources]
+            found.append(in_tasks(self.spark, tasks, readings, Packer(how), PACKED))
+        return functools.reduce(lambda a, b: a.unionAll(b), found)
+
+    def _parts(self) -> int:
+        """Into how many parts the queries go: a part is held in memory, and so is a record."""
+        if self.runs_tables or self.qrels_tables:
+            return parts_of_session(self.spark)
+        size = sum(files.listing.size for files in self.runs_files + self.qrels_files)
+        parts = -(-size // (DOCUMENTS_A_PART * DOCUMENT_BYTES))
+        return max(min(parts, MOST_PARTS), 2 * cores_of(self.spark))
+
+
+@dataclass(frozen=True)
+class Packer:
+    """Packs the rows of a task."""
+
+    packing: Packing
+
+    def __call__(
+        self, reading: Reading, rows: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        yield from pack(map(_placed, rows), self.packing)
+
+
+def _placed(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """With a run's score or rank called place."""
+    return rows.rename_columns(
+        ["place" if name in ("score", "rank") else name for name in rows.schema.names]
+    )

@@ -1,0 +1,213 @@
+"""Reading data files in the engine's tasks: the columns that are asked for, in their own types."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ndcg_spark.errors import InputError
+from ndcg_spark.tables import casts_kernel as casts
+from ndcg_spark.tables.listing import DataFile
+from ndcg_spark.tables.paths import filesystem
+
+ROWS = 1_000_000  # read at a time
+Kind = Literal["text id", "whole id", "text", "number", "integer", "score"]
+WANTED = {
+    "text id": "a string", "whole id": "an integer", "text": "a string or an integer",
+    "number": "a number", "integer": "an integer", "score": "a number",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that is wanted: its name, what it is called in the files, and what it must be.
+
+    optional: a file may lack it
+    given: its value where no file has it (a run's name)
+    """
+
+    name: str
+    own: str
+    kind: Kind
+    optional: bool = False
+    given: str | None = None
+
+
+@dataclass(frozen=True)
+class Split:
+    """Bytes of a file: the row groups whose middle lies in them are read."""
+
+    file: DataFile
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a task needs to know of a source: where it lies, its role, and the columns wanted."""
+
+    source: str
+    role: str
+    columns: tuple[Column, ...]
+
+    def where(self, file: DataFile, column: str = "") -> str:
+        named = f", column {column!r}" if column else ""
+        return f"{self.role}: the file {file.name!r}{named}"
+
+
+def read_split(reading: Reading, split: Split) -> Iterator[pa.RecordBatch]:
+    """The rows of a split, as the columns wanted.
+
+    Raises:
+        InputError: E105 for a file that cannot be read; E110, E112, E115 for its columns.
+    """
+    system, _ = filesystem(reading.source)
+    with contextlib.ExitStack() as stack:
+        try:
+            stream = stack.enter_context(system.open_input_file(split.file.path))
+            file = pq.ParquetFile(stream, page_checksum_verification=True)
+        except (pa.ArrowException, OSError) as problem:
+            raise _unreadable(reading, split.file, problem) from None
+        groups = _groups(file, split)
+        if groups:
+            yield from _batches(reading, split.file, file, groups)
+
+
+def _unreadable(reading: Reading, file: DataFile, problem: Exception) -> InputError:
+    reason = " ".join(str(problem).split())[:300]
+    return InputError("E105", f"{reading.where(file)} cannot be read as Parquet: {reason}")
+
+
+def _groups(file: Any, split: Split) -> list[int]:
+    """The row groups whose middle lies in the split."""
+    found = []
+    for place in range(file.metadata.num_row_groups):
+        group = file.metadata.row_group(place)
+        begin = min(
+            min(o for o in (c.dictionary_page_offset, c.data_page_offset) if o)
+            for c in map(group.column, range(group.num_columns))
+        )
+        size = sum(group.column(i).total_compressed_size for i in range(group.num_columns))
+        if split.start <= begin + size // 2 < split.end and group.num_rows:
+            found.append(place)
+    return found
+
+
+def _batches(
+    reading: Reading, file: DataFile, parquet: Any, groups: list[int]
+) -> Iterator[pa.RecordBatch]:
+    schema = parquet.schema_arrow
+    own = {column.name: find(reading, file, schema, column) for column in reading.columns}
+    names = list(dict.fromkeys(name for name in own.values() if name is not None))
+    if not names:
+        rows = sum(parquet.metadata.row_group(group).num_rows for group in groups)
+        yield conformed(reading, file, own, None, rows)
+        return
+    batches = parquet.iter_batches(ROWS, row_groups=groups, columns=names)
+    while True:
+        try:
+            batch = next(batches, None)
+        except (pa.ArrowException, OSError) as problem:
+            raise _unreadable(reading, file, problem) from None
+        if batch is None:
+            return
+        yield conformed(reading, file, own, batch, batch.num_rows)
+
+
+def find(reading: Reading, file: DataFile, schema: pa.Schema, column: Column) -> str | None:
+    """What the file calls a column: exactly so, else the one that differs in case only.
+
+    None where its value comes from the path, or is given, or the file lacks an optional one.
+
+    Raises:
+        InputError: E110 where there is none, E115 where there are two, E112 for its type.
+    """
+    if column.own in dict(file.values):
+        return None
+    exact = [name for name in schema.names if name == column.own]
+    found = exact or [n for n in schema.names if n.casefold() == column.own.casefold()]
+    if len(found) > 1:
+        what = "of one name" if exact else "whose names differ only in case"
+        raise InputError(
+            "E115", f"{reading.where(file)} has two columns {what}: {', '.join(found)}; rename one"
+        )
+    if not found:
+        if column.optional or column.given is not None:
+            return None
+        raise InputError(
+            "E110",
+            f"{reading.where(file)} lacks the column {column.own!r}, which other files of this "
+            f"source have; it has: {', '.join(schema.names) or 'none'}",
+        )
+    refuse_type(reading, file, column, schema.field(found[0]).type)
+    return str(found[0])
+
+
+def refuse_type(reading: Reading, file: DataFile, column: Column, kind: pa.DataType) -> None:
+    fits = {
+        "text id": casts.is_text(kind),
+        "whole id": casts.is_whole(kind),
+        "text": casts.is_text(kind) or casts.is_whole(kind),
+        "number": casts.is_number(kind) or pa.types.is_boolean(kind),
+        "integer": casts.is_whole(kind),
+        "score": casts.is_number(kind),
+    }
+    if fits[column.kind] or casts.is_nothing(kind):
+        return
+    raise InputError(
+        "E112",
+        f"{reading.where(file, column.own)} is {casts.type_name(kind)}, not "
+        f"{WANTED[column.kind]} as wanted; cast it, knowingly",
+    )
+
+
+def conformed(
+    reading: Reading,
+    file: DataFile,
+    own: dict[str, str | None],
+    batch: pa.RecordBatch | None,
+    rows: int,
+) -> pa.RecordBatch:
+    """The columns wanted, of some rows of a file."""
+    values, found = dict(file.values), {}
+    for column in reading.columns:
+        name = own[column.name]
+        if batch is not None and name is not None:
+            found[column.name] = cast(reading, file, column, batch.column(name))
+        elif column.own in values or column.given is not None:
+            text = values.get(column.own, column.given)
+            if column.kind not in ("text", "text id"):
+                refuse_type(reading, file, column, pa.string())
+            found[column.name] = pa.repeat(pa.scalar(text, pa.string()), rows)
+        else:
+            found[column.name] = pa.nulls(rows, arrow_type(column.kind))
+    return pa.record_batch(found)
+
+
+def arrow_type(kind: Kind) -> pa.DataType:
+    """The type of a column without any value."""
+    whole = kind in ("whole id", "integer")
+    return pa.int64() if whole else pa.string() if "text" in kind else pa.float64()
+
+
+def cast(reading: Reading, file: DataFile, column: Column, values: pa.Array) -> pa.Array:
+    """The values in the type that the contract asks for."""
+    where = reading.where(file, column.own)
+    if casts.is_nothing(values.type):
+        return pa.nulls(len(values), arrow_type(column.kind))
+    if column.kind in ("whole id", "integer"):
+        return casts.whole(values, where)
+    if column.kind == "number":
+        return casts.number(values, where)
+    if column.kind == "score":
+        return casts.score(values, where)
+    if casts.is_whole(values.type):
+        return casts.whole(values, where).cast(pa.string())
+    if pa.types.is_dictionary(values.type) and values.type.value_type == pa.string():
+        return values
+    return casts.plain(values)
