@@ -16,6 +16,7 @@ from ndcg_spark.distinguish.api import distinguishability as distinguishability
 from ndcg_spark.engine.sessions import session as session
 from ndcg_spark.errors import DiscountWarning as DiscountWarning
 from ndcg_spark.errors import InputError as InputError
+from ndcg_spark.errors import InputWarning as InputWarning
 from ndcg_spark.errors import JoinWarning as JoinWarning
 from ndcg_spark.errors import NdcgSparkError as NdcgSparkError
 from ndcg_spark.errors import UsageError as UsageError

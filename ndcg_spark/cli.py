@@ -25,6 +25,7 @@ from ndcg_spark.engine.options import Job, add_flags
 from ndcg_spark.errors import (
     CheckError,
     DiscountWarning,
+    InputWarning,
     JoinWarning,
     NdcgSparkError,
     UsageError,
@@ -108,13 +109,15 @@ def _evaluate(given: dict[str, Any]) -> None:
 
 def _run_evaluation(job: Any) -> None:
     with warnings.catch_warnings(record=True) as caught:
-        for kind in (DiscountWarning, JoinWarning):
+        for kind in (DiscountWarning, InputWarning, JoinWarning):
             warnings.simplefilter("always", kind)
         with evaluated(job) as found:
             _announce(found.engine, job)
             print_evaluation(found, job.format, job.per_query, job.quiet, sys.stdout)
     for text in {
-        str(w.message) for w in caught if issubclass(w.category, (DiscountWarning, JoinWarning))
+        str(w.message)
+        for w in caught
+        if issubclass(w.category, (DiscountWarning, InputWarning, JoinWarning))
     }:
         print(f"ndcg-spark: warning: {text}", file=sys.stderr)
 

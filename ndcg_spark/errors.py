@@ -42,6 +42,10 @@ class DiscountWarning(UserWarning):
     """A discount under which the value of one query does not converge (theory: b > 1)."""
 
 
+class InputWarning(UserWarning):
+    """A source that is perhaps not what was meant: without rows, or of several days."""
+
+
 class JoinWarning(UserWarning):
     """Runs and judgements that hardly meet: perhaps their ids are not of one kind."""
 

@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from ndcg_spark.distinguish import growth_kernel, synthetic_kernel, values_kernel
 from ndcg_spark.distinguish.growth_kernel import GROWN, Growth
+from ndcg_spark.engine.sessions import cores_of
 
 VALUES = (
     "query_id string, sequence bigint, run_id string, measure string, n bigint, value double, "
@@ -37,6 +38,7 @@ def made_up(
     )
     lists = ["label", *(f"score_{place}" for place in range(len(synthetic_kernel.RUNS)))]
     schema = ", ".join(f"{name} array<double>" for name in lists)
-    return spark.range(queries).mapInArrow(
+    parts = min(queries, 4 * cores_of(spark))  # in one the engine would use one core
+    return spark.range(0, queries, 1, parts).mapInArrow(
         kernel_of, f"query_id string, hash array<bigint>, {schema}, repeats bigint"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.engine.inputs import Table, table_of
 from ndcg_spark.engine.sessions import cores_of, is_remote
 from ndcg_spark.engine.shuffle import SHUFFLE, is_on, parts_of_session
-from ndcg_spark.errors import InputError
+from ndcg_spark.errors import InputError, InputWarning
 from ndcg_spark.evaluation.pack_kernel import PACKED, Packing, pack
 from ndcg_spark.evaluation.packed_lists import packed_table, packing
 from ndcg_spark.measures import Policies
@@ -53,6 +54,7 @@ class Inputs:
     qrels_files: list[Files] = field(default_factory=list)
     runs_tables: list[DataFrame] = field(default_factory=list)
     qrels_tables: list[DataFrame] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)  # what may have gone wrong, for errors
 
     @classmethod
     def of(
@@ -93,6 +95,11 @@ class Inputs:
             self.runs_files.append(files)
             if not files.has(own):
                 names.append(run_name(source))
+            if files.empty:
+                _warn(f"E103: the source {source!r} of the runs has no rows")
+            if hint := listing.several():
+                self.hints.append(f"{hint[0].upper()}{hint[1:]}")
+                _warn(f"runs: {hint}")
             return
         rows = self._table("runs", table, options)
         added = None
@@ -190,3 +197,7 @@ def _placed(rows: pa.RecordBatch) -> pa.RecordBatch:
     return rows.rename_columns(
         ["place" if name in ("score", "rank") else name for name in rows.schema.names]
     )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, InputWarning, stacklevel=2)

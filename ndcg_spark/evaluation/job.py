@@ -41,6 +41,7 @@ class Evaluation:
     """What `evaluate` found: the aggregate rows, counts per run, and where the tables are."""
 
     engine: str
+    reader: str  # arrow, engine, or both
     measures: list[Measure]
     labels: list[str]  # trec_eval's names for the measures, as they were asked for
     counts: dict[str, dict[str, int]]
@@ -99,10 +100,13 @@ def evaluated(job: EvaluateJob) -> Iterator[Evaluation]:
         _warn_of_few_judged(counts)
         aggregate = _aggregate(scores, measures, weights)
         if output:
-            _write(output, engine, scores, counts, measures, job, aggregate, started)
+            about = {"reader": inputs.reader, "started": started}
+            _write(output, engine, scores, counts, measures, job, aggregate, about)
         published = {t: output.published(t) for t in TABLES} if output else {}
         labels = [measure.trec_name() for measure in asked]
-        yield Evaluation(engine.name, measures, labels, counts, aggregate, scores, published)
+        yield Evaluation(
+            engine.name, inputs.reader, measures, labels, counts, aggregate, scores, published
+        )
 
 
 def _configure(engine: Engine, job: EvaluateJob) -> None:
@@ -134,7 +138,10 @@ def _diagnosed(inputs: Inputs, measures: Sequence[Measure]) -> Iterator[None]:
         if REFUSED not in str(problem):
             raise refused(problem) from problem.__cause__
         found = problems(inputs.runs, inputs.qrels, measures, inputs.policies)
-        raise (refusal(found) if found else refused(problem)) from None
+        if not found:
+            raise refused(problem) from None
+        said = refusal(found)
+        raise InputError(said.code, ". ".join([said.message, *inputs.hints])) from None
 
 
 def _counts(scores: DataFrame) -> dict[str, dict[str, int]]:
@@ -220,7 +227,7 @@ def _write(
     measures: Sequence[Measure],
     job: EvaluateJob,
     aggregate: list[dict[str, Any]],
-    started: str,
+    about: Mapping[str, str],
 ) -> None:
     """Stage, read back and publish the tables."""
     spark = engine.spark
@@ -232,9 +239,7 @@ def _write(
         raise RuntimeError(f"per_query read back {written} rows instead of {expected}")
     stage_rows(spark, output, {"aggregate": (aggregate, AGGREGATE)})
     manifest = _manifest(engine, job, counts, measures, sum(written.values()), len(aggregate))
-    output.write_json(
-        "manifest", "_manifest.json", {**manifest, "started": started, "finished": now()}
-    )
+    output.write_json("manifest", "_manifest.json", {**manifest, **about, "finished": now()})
     output.publish(TABLES)
 
 

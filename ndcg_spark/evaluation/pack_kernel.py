@@ -59,10 +59,13 @@ def pack(batches: Iterable[pa.RecordBatch], packing: Packing) -> Iterator[pa.Rec
 
 
 def chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The rows put together, about CHUNK at a time."""
+    """The rows put together, about CHUNK at a time; files of other types apart."""
     held: list[pa.RecordBatch] = []
     rows = 0
     for batch in batches:
+        if held and batch.schema != held[0].schema:
+            yield _joined(held)
+            held, rows = [], 0
         if batch.num_rows:
             held.append(batch)
             rows += batch.num_rows

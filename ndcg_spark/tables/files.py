@@ -38,6 +38,7 @@ class Files:
     listing: Listing
     reading: Reading
     names: tuple[str, ...]  # of the first file's columns
+    empty: bool = False  # no file has a row
 
     def has(self, own: str) -> bool:
         """Whether the files, or their paths, have a column of this name."""
@@ -91,7 +92,8 @@ def contract_files(
             f"{', '.join(there) or 'no columns'}. {swapped(role, missing, there)}Map them with "
             f"--columns {role}.{missing[0]}=NAME (columns= in Python)",
         )
-    return Files(listing, dataclasses.replace(reading, columns=tuple(found)), tuple(schema.names))
+    reading = dataclasses.replace(reading, columns=tuple(found))
+    return Files(listing, reading, tuple(schema.names), not rows)
 
 
 def first_schema(reading: Reading, listing: Listing) -> tuple[DataFile, pa.Schema, int]:

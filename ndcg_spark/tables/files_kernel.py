@@ -16,6 +16,7 @@ from ndcg_spark.tables.listing import DataFile
 from ndcg_spark.tables.paths import filesystem
 
 ROWS = 1_000_000  # read at a time
+CODED = ("query_id", "run_id")  # columns of few values: a dictionary of them is kept
 Kind = Literal["text id", "whole id", "text", "number", "integer", "score"]
 WANTED = {
     "text id": "a string", "whole id": "an integer", "text": "a string or an integer",
@@ -208,6 +209,6 @@ def cast(reading: Reading, file: DataFile, column: Column, values: pa.Array) -> 
         return casts.score(values, where)
     if casts.is_whole(values.type):
         return casts.whole(values, where).cast(pa.string())
-    if pa.types.is_dictionary(values.type) and values.type.value_type == pa.string():
-        return values
+    if column.name in CODED and pa.types.is_dictionary(values.type):
+        return values.cast(pa.dictionary(pa.int32(), pa.string()))
     return casts.plain(values)
