@@ -107,18 +107,17 @@ def _evaluate(given: dict[str, Any]) -> None:
     _run_evaluation(job)
 
 
+WARNINGS = (DiscountWarning, InputWarning, JoinWarning)  # that are ours to show
+
+
 def _run_evaluation(job: Any) -> None:
     with warnings.catch_warnings(record=True) as caught:
-        for kind in (DiscountWarning, InputWarning, JoinWarning):
+        for kind in WARNINGS:
             warnings.simplefilter("always", kind)
         with evaluated(job) as found:
             _announce(found.engine, job)
             print_evaluation(found, job.format, job.per_query, job.quiet, sys.stdout)
-    for text in {
-        str(w.message)
-        for w in caught
-        if issubclass(w.category, (DiscountWarning, InputWarning, JoinWarning))
-    }:
+    for text in {str(w.message) for w in caught if issubclass(w.category, WARNINGS)}:
         print(f"ndcg-spark: warning: {text}", file=sys.stderr)
 
 

@@ -110,15 +110,16 @@ def pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for start, end in zip(starts, [*starts[1:], batch.num_rows], strict=True):
             more = int(ends[end] - ends[start])
             if held and size + more > ENTRIES:
-                yield _joined(held)
+                yield joined(held)
                 held, size = [], 0
             held.append(batch.slice(start, end - start))
             size += more
     if held:
-        yield _joined(held)
+        yield joined(held)
 
 
-def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+def joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """The rows of several batches of one schema as one batch."""
     if len(parts) == 1:
         return parts[0]
-    return pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+    return pa.Table.from_batches(parts).unify_dictionaries().combine_chunks().to_batches()[0]

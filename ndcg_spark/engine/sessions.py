@@ -106,7 +106,12 @@ def cores_of(spark: SparkSession) -> int:
     having."""
     if sees_local_files(spark):
         return os.cpu_count() or 2
-    return int(spark.conf.get("spark.sql.shuffle.partitions", "200") or 200) // 2
+    return shuffle_partitions(spark) // 2
+
+
+def shuffle_partitions(spark: SparkSession) -> int:
+    """Into how many partitions the session shuffles."""
+    return int(spark.conf.get("spark.sql.shuffle.partitions", "200") or 200)
 
 
 def memory() -> int:

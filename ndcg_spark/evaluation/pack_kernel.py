@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ndcg_spark.arrays.hashes import Words, hashed
 from ndcg_spark.arrays.keys import order_keys, sorted_within
-from ndcg_spark.arrays.ragged import offsets_of, ranges
+from ndcg_spark.arrays.ragged import joined, offsets_of, ranges
 from ndcg_spark.measures.batch import Ints
 
 PACKED = "part int, kind int, lists binary"
@@ -64,23 +64,16 @@ def chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = 0
     for batch in batches:
         if held and batch.schema != held[0].schema:
-            yield _joined(held)
+            yield joined(held)
             held, rows = [], 0
         if batch.num_rows:
             held.append(batch)
             rows += batch.num_rows
         if rows >= CHUNK // 2:
-            yield _joined(held)
+            yield joined(held)
             held, rows = [], 0
     if held:
-        yield _joined(held)
-
-
-def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(batches) == 1:
-        return batches[0]
-    table = pa.Table.from_batches(batches).unify_dictionaries()
-    return table.combine_chunks().to_batches()[0]
+        yield joined(held)
 
 
 def _texts(run: pa.Array) -> pa.Array:

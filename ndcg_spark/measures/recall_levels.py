@@ -11,6 +11,7 @@ from ndcg_spark.measures.base import Measure
 from ndcg_spark.measures.batch import Array, Batch, Ints, counts_before, scan
 
 LEVELS = tuple(i / 10 for i in range(11))
+MULTIPLES = tuple(i / 5 for i in range(1, 11))
 
 
 def _reached(measure: Measure, level: float, batch: Batch, rel: float) -> Ints:
@@ -94,7 +95,7 @@ class RprecMult(
     AdditiveMeasure,
     names=("RprecMult",),
     trec_cut="Rprec_mult",
-    cuts=(0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0),
+    cuts=MULTIPLES,
     at="multiple",
     needs_cutoff=True,
 ):
@@ -156,7 +157,7 @@ class TrecRprecMult(
     RprecMult,
     names=("RprecMult",),
     trec_cut="Rprec_mult",
-    cuts=(0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0),
+    cuts=MULTIPLES,
     at="multiple",
     needs_cutoff=True,
     dialect="trec_eval",

@@ -21,8 +21,9 @@ from ndcg_spark.tables.files_kernel import (
     Reading,
     Split,
     arrow_type,
-    find,
+    find_name,
     read_split,
+    unreadable,
 )
 from ndcg_spark.tables.listing import DataFile, Listing
 from ndcg_spark.tables.paths import filesystem
@@ -109,10 +110,7 @@ def first_schema(reading: Reading, listing: Listing) -> tuple[DataFile, pa.Schem
                 if found[2]:
                     return found
         except (pa.ArrowException, OSError) as problem:
-            reason = " ".join(str(problem).split())[:300]
-            raise InputError(
-                "E105", f"{reading.where(file)} cannot be read as Parquet: {reason}"
-            ) from None
+            raise unreadable(reading, file, problem) from None
     assert first is not None  # a listing has files
     return first
 
@@ -123,13 +121,7 @@ def _kind(
     """What the column must be in all files, by the first one; None where it is not there."""
     if column.own in dict(file.values):
         return "text id" if field.kind == "id" else "text"
-    loose = dataclasses.replace(column, kind="text")
-    try:
-        name = find(reading, file, schema, loose)
-    except InputError as problem:
-        if problem.code != "E112":
-            raise
-        name = next(n for n in schema.names if n.casefold() == column.own.casefold())
+    name = find_name(reading, file, schema, column)
     if name is None:
         return "text" if column.given is not None else None
     kind = schema.field(name).type

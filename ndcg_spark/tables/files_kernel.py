@@ -73,13 +73,13 @@ def read_split(reading: Reading, split: Split) -> Iterator[pa.RecordBatch]:
             stream = stack.enter_context(system.open_input_file(split.file.path))
             file = pq.ParquetFile(stream, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as problem:
-            raise _unreadable(reading, split.file, problem) from None
+            raise unreadable(reading, split.file, problem) from None
         groups = _groups(file, split)
         if groups:
             yield from _batches(reading, split.file, file, groups)
 
 
-def _unreadable(reading: Reading, file: DataFile, problem: Exception) -> InputError:
+def unreadable(reading: Reading, file: DataFile, problem: Exception) -> InputError:
     reason = " ".join(str(problem).split())[:300]
     return InputError("E105", f"{reading.where(file)} cannot be read as Parquet: {reason}")
 
@@ -114,19 +114,31 @@ def _batches(
         try:
             batch = next(batches, None)
         except (pa.ArrowException, OSError) as problem:
-            raise _unreadable(reading, file, problem) from None
+            raise unreadable(reading, file, problem) from None
         if batch is None:
             return
         yield conformed(reading, file, own, batch, batch.num_rows)
 
 
 def find(reading: Reading, file: DataFile, schema: pa.Schema, column: Column) -> str | None:
-    """What the file calls a column: exactly so, else the one that differs in case only.
+    """What the file calls a column (`find_name`), whose type fits.
+
+    Raises:
+        InputError: E110 where there is none, E115 where there are two, E112 for its type.
+    """
+    name = find_name(reading, file, schema, column)
+    if name is not None:
+        refuse_type(reading, file, column, schema.field(name).type)
+    return name
+
+
+def find_name(reading: Reading, file: DataFile, schema: pa.Schema, column: Column) -> str | None:
+    """The column of exactly this name, else the one that differs in case only.
 
     None where its value comes from the path, or is given, or the file lacks an optional one.
 
     Raises:
-        InputError: E110 where there is none, E115 where there are two, E112 for its type.
+        InputError: E110 where there is none, E115 where there are two.
     """
     if column.own in dict(file.values):
         return None
@@ -145,7 +157,6 @@ def find(reading: Reading, file: DataFile, schema: pa.Schema, column: Column) ->
             f"{reading.where(file)} lacks the column {column.own!r}, which other files of this "
             f"source have; it has: {', '.join(schema.names) or 'none'}",
         )
-    refuse_type(reading, file, column, schema.field(found[0]).type)
     return str(found[0])
 
 

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from pyarrow import fs as pafs
 
 from ndcg_spark.errors import InputError, UsageError, nearest
-from ndcg_spark.tables.paths import filesystem
+from ndcg_spark.tables.paths import filesystem, visible
 
 GLOB = re.compile(r"[\[\]{}*?]")
 NULL = "__HIVE_DEFAULT_PARTITION__"
@@ -38,7 +38,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Listing:
-    """The data files of a source, and the keys of its partitions; `scheme` leads to the files."""
+    """The data files of a source, and the keys of its partitions."""
 
     source: str
     files: tuple[DataFile, ...]
@@ -119,22 +119,32 @@ def listed(role: str, source: str, glob: bool = False) -> Listing:
     Raises:
         InputError: E101, E102, E104, E117, E118, E150, E156, naming role, source and files.
     """
+    refuse_glob(role, source, glob)
+    system, path = filesystem(source)
+    roots = _matching(role, source, system, path) if GLOB.search(source) else [path]
+    files = [file for root in roots for file in _below(role, source, system, root)]
+    refuse_empty(role, source, [(file.name, file.size) for file in files])
+    return Listing(source, tuple(files), _keys(role, source, files))
+
+
+def refuse_glob(role: str, source: str, glob: bool) -> None:
+    """Refuse a pattern that nobody asked to expand (E150)."""
     if GLOB.search(source) and not glob:
         raise InputError(
             "E150", f"{role}: the path {source!r} holds glob characters; pass --glob to expand them"
         )
-    system, path = filesystem(source)
-    roots = _matching(role, source, system, path) if GLOB.search(source) else [path]
-    files = [file for root in roots for file in _below(role, source, system, root)]
+
+
+def refuse_empty(role: str, source: str, files: Sequence[tuple[str, int]]) -> None:
+    """Refuse a source without a file (E102), or with files of zero bytes (E104), by name."""
     if not files:
         raise InputError("E102", f"{role}: there is no Parquet file under {source!r}")
-    empty = sorted(file.name for file in files if file.size == 0)
+    empty = sorted(name for name, size in files if size == 0)
     if empty:
         raise InputError(
             "E104",
             f"{role}: {len(empty)} file(s) of zero bytes in {source!r}: {', '.join(empty[:5])}",
         )
-    return Listing(source, tuple(files), _keys(role, source, files))
 
 
 def _below(role: str, source: str, system: pafs.FileSystem, root: str) -> list[DataFile]:
@@ -148,7 +158,7 @@ def _below(role: str, source: str, system: pafs.FileSystem, root: str) -> list[D
     found = []
     for info in sorted(every, key=lambda info: info.path):
         name = info.path[len(root) :].strip("/")
-        if info.type == pafs.FileType.File and not re.search(r"(^|/)[_.]", name):
+        if info.type == pafs.FileType.File and visible(info.path, root):
             found.append(DataFile(info.path, name, info.size or 0, partition(name)))
     return found
 

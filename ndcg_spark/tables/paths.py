@@ -35,10 +35,10 @@ def data_files(system: pafs.FileSystem, found: pafs.FileInfo) -> list[pafs.FileI
     if found.type != pafs.FileType.Directory:
         return [found]
     listed = system.get_file_info(pafs.FileSelector(found.path, recursive=True))
-    return [f for f in listed if f.type == pafs.FileType.File and _visible(f.path, found.path)]
+    return [f for f in listed if f.type == pafs.FileType.File and visible(f.path, found.path)]
 
 
-def _visible(path: str, root: str) -> bool:
+def visible(path: str, root: str) -> bool:
     return not any(part.startswith(("_", ".")) for part in path[len(root) :].split("/"))
 
 

@@ -13,9 +13,9 @@ from pyspark.sql import types as T
 
 from ndcg_spark.errors import InputError, NdcgSparkError, UsageError
 from ndcg_spark.tables.contracts import ANY_RUNS, Contract, conform
+from ndcg_spark.tables.listing import GLOB, refuse_empty, refuse_glob
 from ndcg_spark.tables.paths import data_files, filesystem
 
-GLOB = re.compile(r"[\[\]{}*?]")
 TABLE = "table:"
 # a cluster's defaults must not hide lost files
 STRICT = {"ignoreCorruptFiles": "false", "ignoreMissingFiles": "false"}
@@ -142,10 +142,7 @@ def read_table(
     """
     if source.startswith(TABLE):
         return _attempt(role, source, lambda: spark.table(source.removeprefix(TABLE)))
-    if GLOB.search(source) and not glob:
-        raise InputError(
-            "E150", f"{role}: the path {source!r} holds glob characters; pass --glob to expand them"
-        )
+    refuse_glob(role, source, glob)
     if local and not GLOB.search(source):
         _look(role, source)
 
@@ -177,14 +174,7 @@ def _look(role: str, source: str) -> None:
     if info.type == pafs.FileType.NotFound:
         raise InputError("E101", f"{role}: the path {source!r} does not exist")
     files = data_files(system, info)
-    if not files:
-        raise InputError("E102", f"{role}: there is no Parquet file under {source!r}")
-    empty = sorted(f.base_name for f in files if f.size == 0)
-    if empty:
-        raise InputError(
-            "E104",
-            f"{role}: {len(empty)} file(s) of zero bytes in {source!r}: {', '.join(empty[:5])}",
-        )
+    refuse_empty(role, source, [(file.base_name, file.size or 0) for file in files])
 
 
 def _attempt(role: str, source: str, read: Callable[[], DataFrame]) -> DataFrame:
