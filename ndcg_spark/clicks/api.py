@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.clicks.corrected import PROPENSITIES, SWEEP, bias_of
 from ndcg_spark.clicks.estimates import ESTIMATES
-from ndcg_spark.clicks.impressions import impressions
-from ndcg_spark.clicks.labels import click_counts, click_qrels, shown_results
+from ndcg_spark.clicks.labels import click_counts, click_qrels
 from ndcg_spark.clicks.options import (
     MEASURES,
     ClickBiasJob,
@@ -20,8 +19,8 @@ from ndcg_spark.clicks.options import (
     ClicksJob,
     LogJob,
 )
-from ndcg_spark.clicks.reading import once, shape_of, with_derived
-from ndcg_spark.clicks.states import click_patterns, daily_state, observed
+from ndcg_spark.clicks.reading import log_of, patterns_of
+from ndcg_spark.clicks.states import daily_state
 from ndcg_spark.clicks.summary import arm_differences, arm_scores, click_summary
 from ndcg_spark.engine.inputs import Table, session_of, table_of
 from ndcg_spark.errors import UsageError, unknown
@@ -114,12 +113,8 @@ def patterns(log: Table, **options: Unpack[PatternKeywords]) -> DataFrame:
         InputError: for missing columns or wrong types.
     """
     job = _job(ClicksJob, options, PatternKeywords)
-    table = table_of("impressions", log, session_of(log))
-    shape = shape_of(job)
-    if job.deduplicate:
-        table = once(table, shape)
-    rows, shape = with_derived(job, impressions(table, shape, job.dates), shape)
-    return click_patterns(observed(rows, shape), shape)
+    found, _ = patterns_of(job, log_of(job, session_of(log), log).on(job.dates))
+    return found
 
 
 def state(
@@ -177,9 +172,8 @@ def qrels(log: Table, **options: Unpack[QrelsKeywords]) -> DataFrame:
     options: those of ``ndcg-spark click-labels``, such as ``method="ctr"``
     """
     job = _job(ClickLabelsJob, options, QrelsKeywords)
-    shape = shape_of(job)
-    table = table_of("impressions", log, session_of(log))
-    counts = click_counts(shown_results(impressions(table, shape, job.dates), shape))
+    shown = log_of(job, session_of(log), log).on(job.dates).shown(["query_id"])
+    counts = click_counts(shown)
     days = job.days if job.per_days else 1
     found = click_qrels(counts, job.method, job.grades_of_clicks, days, job.beta)
     return found.where("query_id is not null")
@@ -221,7 +215,7 @@ def bias(log: Table, candidate: Table | None = None, **options: Unpack[BiasKeywo
     job = _job(ClickBiasJob, options, BiasKeywords)
     session = session_of(log, candidate)
     run = None if candidate is None else table_of("runs", candidate, session)
-    found = bias_of(job, table_of("impressions", log, session), shape_of(job), run)
+    found = bias_of(job, log_of(job, session, log), run)
     return ClickBias(
         table_of_rows(session, found.propensity_rows(job.method), PROPENSITIES),
         found.eta,

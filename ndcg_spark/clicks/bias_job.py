@@ -8,8 +8,8 @@ from ndcg_spark.clicks.corrected import PROPENSITIES, Bias, bias_of
 from ndcg_spark.clicks.estimates import ESTIMATES
 from ndcg_spark.clicks.options import ClickBiasJob
 from ndcg_spark.clicks.reading import opened_log
+from ndcg_spark.engine.inputs import contract_rows
 from ndcg_spark.tables.contracts import RUNS
-from ndcg_spark.tables.read import read_run
 from ndcg_spark.tables.small import stage_rows
 from ndcg_spark.tables.write import Output
 
@@ -31,13 +31,11 @@ def click_bias(job: ClickBiasJob) -> BiasFound:
     """
     output = Output(job.out, job.partitions, [job.impressions or ""]) if job.out else None
     published: dict[str, str] = {}
-    with opened_log(job) as (engine, log, shape):
+    with opened_log(job) as (engine, log):
         candidate = None
         if job.candidate:
-            candidate = read_run(
-                engine.spark, job.candidate, contract=RUNS, local=engine.local_files
-            )
-        found = bias_of(job, log, shape, candidate)
+            candidate = contract_rows(engine.spark, RUNS, job.candidate)
+        found = bias_of(job, log, candidate)
         if output:
             tables = {
                 "propensities": (found.propensity_rows(job.method), PROPENSITIES),

@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks import estimates, propensities
-from ndcg_spark.clicks.impressions import Shape, impressions
+from ndcg_spark.clicks.impressions import Impressions
 from ndcg_spark.clicks.influence import pulls
-from ndcg_spark.clicks.labels import click_counts, shown_results
+from ndcg_spark.clicks.labels import click_counts
 from ndcg_spark.clicks.options import ClickBiasJob
 from ndcg_spark.clicks.positions import Positions, positions_of
 from ndcg_spark.errors import InputError
@@ -58,18 +58,18 @@ class Bias:
         ]
 
 
-def bias_of(job: ClickBiasJob, log: DataFrame, shape: Shape, candidate: DataFrame | None) -> Bias:
+def bias_of(job: ClickBiasJob, log: Impressions, candidate: DataFrame | None) -> Bias:
     """What the job asks of a log.
 
     Raises:
         InputError: E137 for clicks at ranks without a propensity, E103 without impressions.
     """
-    log = impressions(log, shape, job.dates)
-    shown = shown_results(log, shape)
+    log = log.on(job.dates)
+    shown = log.shown(["bucket", "query_id"])
     position = positions_of(job, click_counts(shown))
     found = position.propensities
     counts = _impressions(log, job.buckets)
-    deepest = shown.where("clicked").agg(F.max("rank")).collect()[0][0]
+    deepest = shown.where("n_clicks > 0").agg(F.max("rank")).collect()[0][0]
     if not counts.sum() or deepest is None:
         raise InputError("E103", f"no click of {', '.join(job.dates)} in {job.impressions}")
     _refuse_bare(job, position, deepest, candidate is not None)
@@ -82,7 +82,7 @@ def bias_of(job: ClickBiasJob, log: DataFrame, shape: Shape, candidate: DataFram
 
 
 def _support(
-    job: ClickBiasJob, log: DataFrame, shown: DataFrame, ranks: DataFrame, deepest: int
+    job: ClickBiasJob, log: Impressions, shown: DataFrame, ranks: DataFrame, deepest: int
 ) -> dict[str, float]:
     """How much of the candidate's top was ever shown, by documents and by weight.
 
@@ -90,7 +90,8 @@ def _support(
         InputError: E182 where it is less than the job asks for.
     """
     depth = min(job.cutoff or deepest, deepest)
-    (row,) = propensities.candidate_support(log, shown, ranks, job.utility, depth).collect()
+    queries = log.people(["query_id"]).where("query_id is not null")
+    (row,) = propensities.candidate_support(queries, shown, ranks, job.utility, depth).collect()
     found = {
         "depth": depth,
         "share": (row["n_shown"] or 0) / row["n_documents"] if row["n_documents"] else 0.0,
@@ -110,11 +111,11 @@ def _support(
     return found
 
 
-def _impressions(log: DataFrame, buckets: int) -> Array:
+def _impressions(log: Impressions, buckets: int) -> Array:
     """(buckets,) impressions of people."""
     counts = np.zeros(buckets)
-    for row in log.where(~F.col("is_bot")).groupBy("bucket").count().collect():
-        counts[row["bucket"]] = row["count"]
+    for row in log.people(["bucket"]).collect():
+        counts[row["bucket"]] = row["n"]
     return counts
 
 

@@ -13,36 +13,35 @@ CLICK_RATE = 0.9  # of a bot by clicks: hardly anybody clicks on nine of ten pag
 
 
 def with_bots(
-    impressions: DataFrame, most_impressions: int | None, most_clicks: int | None, event: str
+    observed: DataFrame, most_impressions: int | None, most_clicks: int | None
 ) -> DataFrame:
-    """The impressions with `is_bot` also where a user's day breaks a rule.
+    """OBSERVED with `is_bot` also where a user's day breaks a rule; it has user_id and clicked.
 
     most_impressions: more of them in a day
     most_clicks: more clicked impressions, and these on more than 90 percent of all
     """
-    clicked = F.exists(event, lambda count: count > 0)
     days = (
-        impressions.where(F.col("user_id").isNotNull())
+        observed.where(F.col("user_id").isNotNull())
         .groupBy("event_date", "user_id")
         .agg(
-            F.count(F.lit(1)).alias("n"),
-            F.sum(F.coalesce(clicked, F.lit(False)).cast("bigint")).alias("k"),
+            F.sum("n").alias("all"),
+            F.sum(F.when(F.col("clicked"), F.col("n")).otherwise(0)).alias("k"),
         )
     )
     rule: Column = F.lit(False)
     if most_impressions is not None:
-        rule = rule | (F.col("n") > most_impressions)
+        rule = rule | (F.col("all") > most_impressions)
     if most_clicks is not None:
-        rule = rule | ((F.col("k") > most_clicks) & (F.col("k") > F.col("n") * CLICK_RATE))
+        rule = rule | ((F.col("k") > most_clicks) & (F.col("k") > F.col("all") * CLICK_RATE))
     bots = days.where(rule).select("event_date", "user_id", F.lit(True).alias("by_rule"))
-    flagged = impressions.join(bots, ["event_date", "user_id"], "left")
+    flagged = observed.join(bots, ["event_date", "user_id"], "left")
     is_bot = F.col("is_bot") | F.coalesce("by_rule", F.lit(False))
     return flagged.withColumn("is_bot", is_bot).drop("by_rule")
 
 
-def frequency_histogram(impressions: DataFrame) -> DataFrame:
+def frequency_histogram(observed: DataFrame) -> DataFrame:
     """HISTOGRAM(count, impressions): how many impressions belong to queries of each frequency."""
-    return _query_counts(impressions).groupBy("count").agg(F.sum("count").alias("impressions"))
+    return _query_counts(observed).groupBy("count").agg(F.sum("count").alias("impressions"))
 
 
 def frequency_bounds(histogram: Sequence[tuple[int, int]]) -> list[tuple[str, int]]:
@@ -66,15 +65,16 @@ def frequency_bounds(histogram: Sequence[tuple[int, int]]) -> list[tuple[str, in
     return bounds
 
 
-def with_frequency(impressions: DataFrame, bounds: Sequence[tuple[str, int]]) -> DataFrame:
-    """The impressions with a column `frequency`: head, torso or tail; null without a query."""
+def with_frequency(observed: DataFrame, bounds: Sequence[tuple[str, int]]) -> DataFrame:
+    """OBSERVED, which has query_id, with `frequency`: head, torso or tail; null without a query."""
     label: Column = F.lit("null")
     for name, fewest in reversed(bounds):
         label = F.when(F.col("count") >= fewest, F.lit(name)).otherwise(label)
-    named = _query_counts(impressions).select("query_id", label.alias(FREQUENCY))
-    joined = impressions.join(named, "query_id", "left")
+    named = _query_counts(observed).select("query_id", label.alias(FREQUENCY))
+    joined = observed.join(named, "query_id", "left")
     return joined.withColumn(FREQUENCY, F.coalesce(FREQUENCY, F.lit("null")))
 
 
-def _query_counts(impressions: DataFrame) -> DataFrame:
-    return impressions.where(F.col("query_id").isNotNull()).groupBy("query_id").count()
+def _query_counts(observed: DataFrame) -> DataFrame:
+    known = observed.where(F.col("query_id").isNotNull())
+    return known.groupBy("query_id").agg(F.sum("n").alias("count"))

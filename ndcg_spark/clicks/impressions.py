@@ -1,287 +1,281 @@
-"""Impressions of any shape as one table: keys, and what was shown and clicked, as lists."""
+"""The impressions of a log of any shape, in files or a table: looked at here, read in the tasks."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import datetime
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
-from ndcg_spark.clicks.patterns_kernel import Gains
-from ndcg_spark.errors import InputError, UsageError, nearest
+from ndcg_spark.clicks.dates_kernel import text_date
+from ndcg_spark.clicks.log_files_kernel import FromFiles, LogReading, result_fields, side_by_side
+from ndcg_spark.clicks.log_kernel import KEYS, NESTED, FromTable, Log, Shape, impressions
+from ndcg_spark.clicks.log_shape_kernel import kind_of, own_names
+from ndcg_spark.clicks.patterns_kernel import PatternCounts, RowCounts, ShownCounts
+from ndcg_spark.engine.sessions import cores_of
+from ndcg_spark.errors import InputError
+from ndcg_spark.tables.arrow_types import EngineTypes
+from ndcg_spark.tables.files import first_schema, in_tasks, tasks_of
+from ndcg_spark.tables.listing import Listing
 from ndcg_spark.tables.segments import ALL, segment_text
 
-# what an impression may have, beside events and segment columns
-KEYS = ("impression_id", "event_ts", "event_date", "query_id", "user_id", "arm", "is_bot")
-ITEMS = ("doc_id", "rank", "dwell_s", "propensity")
-NESTED, CLICKED = "results", "clicked_ids"
-ALL_ARMS = "all"
 WITH_BOTS = "all+bots"  # the segment of all impressions, bots included
+COUNTS = {"n": "bigint", "n_not_shown": "bigint"}
+KINDS = {"is_bot": "boolean", "bucket": "int"}  # others are text
+Kernel = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True)
-class Shape:
-    """How a log names things: our name -> its column; and what it is asked for.
+class Impressions:
+    """A log's impressions of some days (or of all), not yet read.
 
-    A log has either `results` (a list of structs with rank, doc_id and the events), or lists side
-    by side (doc_id, rank, dwell_s and the events are lists; or `clicked_ids` lists the documents
-    that were clicked), or one row a result (rank is a number).
+    once: count each impression_id once
     """
 
-    columns: Mapping[str, str] = field(default_factory=dict)
-    gains: Gains = field(default_factory=Gains)
-    segments: tuple[str, ...] = ()
-    buckets: int = 1000
-    timezone: str = "UTC"
+    spark: SparkSession
+    log: Log
+    source: Listing | DataFrame
+    once: bool = False
 
-    def own(self, name: str) -> str:
-        """The log's name for one of our columns."""
-        return self.columns.get(name, name)
+    @classmethod
+    def of(
+        cls,
+        spark: SparkSession,
+        source: Listing | DataFrame,
+        shape: Shape,
+        once: bool = False,
+        days: Sequence[str] = (),
+    ) -> Impressions:
+        """The log, looked at; of files that lie under other days nothing is.
 
-    def with_segments(self, segments: tuple[str, ...]) -> Shape:
-        """The same shape with these segment columns."""
-        return dataclasses.replace(self, segments=segments)
+        Raises:
+            InputError: E110 for missing columns, E112 for wrong types, E115 for two of one name;
+                E103 where no partition has one of these days.
+        """
+        if isinstance(source, Listing):
+            source = _of_days(source, shape, days) if days else source
+            nothing = LogReading(source.source, Log(shape, "lists", (), (), (), ()))
+            _, schema, _ = first_schema(nothing, source)
+            # the path wins over a column of that name in the file
+            own = dict(zip(schema.names, schema.types, strict=True))
+            types: Mapping[str, pa.DataType] = own | dict.fromkeys(source.keys, pa.string())
+        else:
+            types = EngineTypes("impressions", source.schema)
+        log = _looked_at(types, shape)
+        if once and "impression_id" not in log.has:
+            raise InputError("E110", "impressions: --deduplicate needs the column impression_id")
+        return cls(spark, log, source, once)
 
-    def lists(self, columns: Sequence[str]) -> list[str]:
-        """The lists of IMPRESSIONS that the kernel reads: events, and ranks and dwell if known."""
-        events = [name for name, _ in self.gains.events]
-        return [*events, *(name for name in ("ranks", "dwell") if name in columns)]
+    def on(self, days: Sequence[str]) -> Impressions:
+        """Those of some days, 2026-11-29; where a partition says the day, no others are read.
 
+        Raises:
+            InputError: E103 where no partition has one of these days.
+        """
+        source = self.source
+        if isinstance(source, Listing):
+            source = _of_days(source, self.log.shape, days)
+        log = dataclasses.replace(self.log, days=tuple(days))
+        return dataclasses.replace(self, log=log, source=source)
 
-def impressions(log: DataFrame, shape: Shape, days: Sequence[str] = ()) -> DataFrame:
-    """IMPRESSIONS(event_date, arm, is_bot, bucket, query_id, user_id, <segments>, ranks, doc_ids,
-    <events>, dwell, n_not_shown); `ranks` and `dwell` only where the log knows them, since JVM
-    Spark takes 8 us to send a list that is null.
+    def dates_there(self) -> DataFrame:
+        """(event_date), up to five of the days that the log has; for an error."""
+        every = dataclasses.replace(self.log, days=())
+        days = dataclasses.replace(self, log=every)._read(("event_date",), None)
+        return days.distinct().orderBy("event_date").limit(5)
 
-    days: only these, as 2026-11-29
+    def table(self, wanted: Sequence[str] = ()) -> DataFrame:
+        """IMPRESSIONS(event_date, arm, is_bot, bucket, query_id, user_id, <segments>, ranks,
+        doc_ids, <events>, dwell, n_not_shown), or some of these; `ranks` and `dwell` only where the
+        log knows them.
 
-    `bucket` is a hash of the user (of the impression where there is none), the same on every
-    engine, so that a user is in one bucket on all days; `user_id` is a hash too. Other ids come as
-    text; a missing arm is `all`.
-    A log with one row a result is gathered by impression_id: the only shape that is shuffled.
+        `bucket` is a hash of the user (of the impression where there is none), the same on every
+        engine, so that a user is in one bucket on all days; `user_id` is a hash too. Other ids come
+        as text; a missing arm is `all`.
+        """
+        return self._gathered(tuple(wanted) or self.log.every)
 
-    Raises:
-        InputError: E110 for missing columns, E112 for wrong types; all of them together.
-    """
-    names = {name.casefold(): name for name in log.columns}
-    _check_columns(log, shape, names)
-    kind = _kind(log, shape, names)
-    date = _date(log, shape, names)
-    if days:
-        log = log.where(date.isin([F.lit(day).cast(_date_type(log, shape, names)) for day in days]))
-    if kind == "long":
-        log = _gathered(log, shape, names)
-    items = _items(log, shape, kind, names)
+    def counted(self, keys: Sequence[str], clicked: bool = False) -> DataFrame:
+        """OBSERVED(<keys>, pattern, problem, clicked?, n, n_not_shown): impressions counted where
+        they are read; rows with equal keys may come more than once."""
+        kernel = PatternCounts(self.log.shape.gains, tuple(keys), clicked)
+        more = {"clicked": "boolean"} if clicked else {}
+        schema = {**_kinds(keys), "pattern": "string", "problem": "string", **more, **COUNTS}
+        return self._made((*keys, *self.log.lists, "n_not_shown"), kernel, schema)
 
-    def text(name: str, default: str | None = None) -> Column:
-        column = _column(shape.own(name), names)
-        given = F.lit(None) if column is None else column
-        return F.coalesce(given.cast("string"), F.lit(default).cast("string")).alias(name)
+    def shown(self, keys: Sequence[str]) -> DataFrame:
+        """SHOWN(<keys>, doc_id, rank, n_impressions, n_clicks, gain): results of people, counted
+        where they are read; `gain` is the largest seen. Broken impressions are left out, as
+        `clicks` leaves them out."""
+        kernel = ShownCounts(self.log.shape.gains, tuple(keys))
+        own = {"doc_id": "string", "rank": "int", "n_impressions": "bigint", "n_clicks": "bigint"}
+        schema = {**_kinds(keys), **own, "gain": "double"}
+        return self._made((*keys, "is_bot", "doc_ids", *self.log.lists), kernel, schema)
 
-    user = F.coalesce(text("user_id"), text("impression_id"), F.lit(""))
-    bot = _column(shape.own("is_bot"), names)
-    return log.select(
-        # a day is made into text for every row only where it is not known beforehand
-        (F.lit(days[0]) if len(days) == 1 else date.cast("string")).alias("event_date"),
-        text("arm", ALL_ARMS),
-        (F.lit(False) if bot is None else F.coalesce(bot.cast("boolean"), F.lit(False))).alias(
-            "is_bot"
-        ),
-        F.pmod(F.xxhash64(user), F.lit(shape.buckets)).cast("int").alias("bucket"),
-        text("query_id"),
-        F.when(text("user_id").isNotNull(), F.xxhash64(text("user_id")).cast("string")).alias(
-            "user_id"
-        ),
-        *[text(name, "null") for name in shape.segments],
-        *items,
-    )
-
-
-def narrowed(schema: T.StructType, shape: Shape, documents: bool) -> T.StructType:
-    """The log's schema without the fields of a result that are not looked at.
-
-    documents: whether the ids of what was shown are
-    """
-    names = [*(name for name, _ in shape.gains.events), "rank", "dwell_s"]
-    wanted = {shape.own(name).casefold() for name in [*names, *(["doc_id"] if documents else [])]}
-
-    def kept(field: T.StructField) -> T.StructField:
-        kind = field.dataType
-        whole = field.name.casefold() == shape.own(NESTED).casefold()
-        if not (
-            whole and isinstance(kind, T.ArrayType) and isinstance(kind.elementType, T.StructType)
-        ):
-            return field
-        inner = [own for own in kind.elementType.fields if own.name.casefold() in wanted]
-        some = T.StructType(inner or kind.elementType.fields)
-        return T.StructField(field.name, T.ArrayType(some, kind.containsNull), field.nullable)
-
-    return T.StructType([kept(field) for field in schema.fields])
-
-
-def _check_columns(log: DataFrame, shape: Shape, names: Mapping[str, str]) -> None:
-    events = [name for name, _ in shape.gains.events]
-    known = {*KEYS, *ITEMS, NESTED, CLICKED, *events, *shape.segments}
-    for name in shape.columns:
-        if name not in known:
-            raise UsageError(f"impressions have no column {name!r} to map{nearest(name, known)}")
-    mapped = [name for name in shape.columns.values() if name.casefold() not in names]
-    wanted = [shape.own(name) for name in shape.segments if shape.own(name).casefold() not in names]
-    if not {shape.own("event_ts").casefold(), shape.own("event_date").casefold()} & set(names):
-        wanted.append("event_ts (or event_date)")
-    missing = list(dict.fromkeys([*mapped, *wanted]))
-    if missing:
-        raise InputError(
-            "E110",
-            f"impressions: missing column(s) {', '.join(missing)}; the log has: "
-            f"{', '.join(log.columns)}. Map them with --columns impressions.event_ts=NAME",
+    def people(self, keys: Sequence[str]) -> DataFrame:
+        """COUNTS(<keys>, n): impressions that are no bot's, whatever is wrong with them."""
+        made = self._made(
+            ("is_bot", *keys), RowCounts(), {**_kinds(("is_bot", *keys)), "n": "bigint"}
         )
+        return made.where(~F.col("is_bot")).groupBy(*keys).agg(F.sum("n").alias("n"))
+
+    def _made(
+        self, wanted: tuple[str, ...], kernel: Kernel, schema: Mapping[str, str]
+    ) -> DataFrame:
+        text = ", ".join(f"`{name}` {kind}" for name, kind in schema.items())
+        wanted = tuple(dict.fromkeys(wanted))
+        if self.once or self.log.kind == "long":
+            return self._gathered(wanted).mapInArrow(kernel, text)
+        return self._read(wanted, kernel, text)
+
+    def _read(self, wanted: tuple[str, ...], kernel: Kernel | None, schema: str = "") -> DataFrame:
+        """What the kernel makes of the log's rows, or these."""
+        log = dataclasses.replace(self.log, wanted=wanted)
+        schema = schema or log.schema()
+        if isinstance(self.source, Listing):
+            tasks = tasks_of([self.source], cores_of(self.spark))
+            reading = LogReading(self.source.source, log)
+            return in_tasks(self.spark, tasks, [reading], FromFiles(kernel), schema)
+        rows = _pruned(self.source, log)
+        return rows.select(*_columns(rows, log)).mapInArrow(FromTable(log, kernel), schema)
+
+    def _gathered(self, wanted: tuple[str, ...]) -> DataFrame:
+        """IMPRESSIONS, one row an impression."""
+        is_long = self.log.kind == "long"
+        if not (is_long or self.once):
+            return self._read(wanted, None)
+        rows = self._read(tuple(dict.fromkeys((*wanted, "impression_id"))), None)
+        lists = [name for name in wanted if name in ("doc_ids", *self.log.lists)]
+        one = _one_a_result(rows, wanted, lists, self) if is_long else _once(rows)
+        return one.select(*[_quoted(name) for name in wanted])
 
 
-def _kind(log: DataFrame, shape: Shape, names: Mapping[str, str]) -> str:
-    """results, lists, or long."""
-    types = {f.name.casefold(): f.dataType for f in log.schema.fields}
-    if shape.own(NESTED).casefold() in names:
-        kind = types[shape.own(NESTED).casefold()]
-        if isinstance(kind, T.ArrayType) and isinstance(kind.elementType, T.StructType):
-            return "results"
+def _of_days(listing: Listing, shape: Shape, days: Sequence[str]) -> Listing:
+    """The files of these days, where a partition says which those are."""
+    own = shape.own("event_date")
+    if own not in listing.keys:
+        return listing
+    there = {file: dict(file.values)[own] or "" for file in listing.files}
+    kept = tuple(file for file, day in there.items() if text_date(day) in days)
+    if not kept:
+        some = sorted(set(there.values()))
         raise InputError(
-            "E112", f"impressions: results is {kind.simpleString()}, not a list of structs"
+            "E103",
+            f"no impression of {', '.join(days)} in {listing.source}; there are: "
+            f"{own} = {', '.join(some[:5])}{', …' if len(some) > 5 else ''}",
         )
-    events = [shape.own(name).casefold() for name, _ in shape.gains.events]
-    if shape.own(CLICKED).casefold() in names:
-        return "lists"
-    lacking = [name for name in events if name not in names]
-    if lacking:
-        raise InputError(
-            "E110",
-            f"impressions: missing column(s) {', '.join(lacking)} (or results, or clicked_ids); "
-            f"the log has: {', '.join(log.columns)}",
-        )
-    if isinstance(types[events[0]], T.ArrayType):
-        return "lists"
-    needed = [shape.own(name) for name in ("impression_id", "rank")]
-    lacking = [name for name in needed if name.casefold() not in names]
-    if lacking:
-        raise InputError(
-            "E110",
-            f"impressions with one row a result: missing column(s) {', '.join(lacking)}; "
-            f"the log has: {', '.join(log.columns)}",
-        )
-    return "long"
+    return dataclasses.replace(listing, files=kept)
 
 
-def _column(name: str, names: Mapping[str, str]) -> Column | None:
-    found = names.get(name.casefold())
-    return None if found is None else F.col(f"`{found}`")
+def _once(rows: DataFrame) -> DataFrame:
+    """Of several rows of an impression the smallest, so that chance has no say."""
+    rest = [name for name in rows.columns if name != "impression_id"]
+    smallest = F.min(F.struct(*map(_quoted, rest))).alias("_row")
+    kept = rows.groupBy("impression_id").agg(smallest)
+    return kept.select("impression_id", *[F.col(f"_row.`{name}`").alias(name) for name in rest])
 
 
-def _items(log: DataFrame, shape: Shape, kind: str, names: Mapping[str, str]) -> list[Column]:
-    """ranks (if known), doc_ids, one list an event, dwell (if known), n_not_shown."""
-    listed = _list_columns(log, shape, kind, names)
-    ranks, docs, dwell = (listed.get(name) for name in ("rank", "doc_id", "dwell_s"))
-    clicked = _column(shape.own(CLICKED), names) if kind == "lists" else None
-    not_shown: Column = F.lit(0)
-    if clicked is None:
-        events = {n: listed[n].cast("array<double>") for n, _ in shape.gains.events if n in listed}
-    else:
-        if docs is None:
-            raise InputError(
-                "E110", "impressions with clicked_ids need the list doc_id of what was shown"
-            )
-        ids, hit = docs.cast("array<string>"), F.coalesce(clicked, F.array()).cast("array<string>")
-        first = shape.gains.events[0][0]
-        events = {first: F.transform(ids, lambda doc: F.array_contains(hit, doc).cast("double"))}
-        not_shown = F.size(F.array_except(hit, ids))
-    lacking = [name for name, _ in shape.gains.events if name not in events]
-    if lacking:
-        raise InputError("E110", f"impressions: no event column(s) {', '.join(lacking)}")
-    return [
-        *([] if ranks is None else [ranks.cast("array<bigint>").alias("ranks")]),
-        (F.lit(None) if docs is None else docs).cast("array<string>").alias("doc_ids"),
-        *[column.alias(name) for name, column in events.items()],
-        *([] if dwell is None else [dwell.cast("array<double>").alias("dwell")]),
-        not_shown.cast("bigint").alias("n_not_shown"),
-    ]
-
-
-def _list_columns(
-    log: DataFrame, shape: Shape, kind: str, names: Mapping[str, str]
-) -> dict[str, Column]:
-    """The log's lists by our names: its columns, or the fields of its results."""
-    wanted = [*ITEMS, *(name for name, _ in shape.gains.events)]
-    if kind != "results":
-        columns = {name: _column(shape.own(name), names) for name in wanted}
-        return {name: column for name, column in columns.items() if column is not None}
-    whole = names[shape.own(NESTED).casefold()]
-    inner = log.schema[whole].dataType.elementType.names  # type: ignore[attr-defined]
-    fields = {name.casefold(): name for name in inner}
-    return {
-        name: F.col(f"`{whole}`.`{fields[own]}`")
-        for name in wanted
-        if (own := shape.own(name).casefold()) in fields
-    }
-
-
-def _gathered(log: DataFrame, shape: Shape, names: Mapping[str, str]) -> DataFrame:
+def _one_a_result(
+    rows: DataFrame, wanted: Sequence[str], lists: Sequence[str], log: Impressions
+) -> DataFrame:
     """One row an impression of a log with one row a result.
 
-    A result that comes more than once (an event a row) is one: events are added up, the longest
-    dwell counts.
+    A result that comes more than once (an event a row) is one: events are added up (or the largest
+    counts, where repeats are one), the longest dwell counts.
     """
-    events = [shape.own(name) for name, _ in shape.gains.events]
-    per_item = {shape.own(name) for name in ITEMS} | set(events)
-    items = [names[name.casefold()] for name in per_item if name.casefold() in names]
-    keys = [name for name in log.columns if name not in items]
-    impression, rank = (names[shape.own(n).casefold()] for n in ("impression_id", "rank"))
-    dwell = names.get(shape.own("dwell_s").casefold())
-    adds = {names[name.casefold()] for name in events}
+    add = F.max if log.once else F.sum
+    keys = [name for name in wanted if name not in lists]
     # the same document at the same place is one result; at two places it stays two, to be refused
-    doc = names.get(shape.own("doc_id").casefold())
-    same = [name for name in (impression, rank, doc) if name]
-    merged = log.groupBy(*same).agg(
-        *[F.min(name).alias(name) for name in keys if name not in same],
+    same = ["impression_id", *(name for name in ("ranks", "doc_ids") if name in lists)]
+    events = log.log.shape.events
+    merged = rows.groupBy(*same).agg(
+        *[F.min(_quoted(name)).alias(name) for name in keys if name != "impression_id"],
         *[
-            (F.sum(name) if name in adds else F.max(name)).alias(name)
-            for name in items
+            (add if name in events else F.max)(_quoted(name)).alias(name)
+            for name in lists
             if name not in same
         ],
     )
-    fields = [name for name in (rank, doc, dwell, *sorted(adds)) if name]
-    gathered = merged.groupBy(impression).agg(
-        *[F.min(name).alias(name) for name in keys if name != impression],
-        F.sort_array(F.collect_list(F.struct(*[F.col(f"`{n}`") for n in fields]))).alias("_items"),
+    fields = sorted(lists, key=lambda name: (name != "ranks", name != "doc_ids", name))
+    if not fields:
+        return merged.groupBy("impression_id").agg(*[F.min(_quoted(n)).alias(n) for n in keys])
+    gathered = merged.groupBy("impression_id").agg(
+        *[F.min(_quoted(name)).alias(name) for name in keys if name != "impression_id"],
+        F.sort_array(F.collect_list(F.struct(*map(_quoted, fields)))).alias("_items"),
     )
-    kept = [F.col(f"`{name}`") for name in keys]
+    kept = [_quoted(name) for name in keys]
     return gathered.select(*kept, *[F.col(f"_items.`{name}`").alias(name) for name in fields])
 
 
-def _date(log: DataFrame, shape: Shape, names: Mapping[str, str]) -> Column:
-    """The day of the event in the time zone that was asked for; text (ISO) stays text."""
-    day = _column(shape.own("event_date"), names)
-    if day is not None:
-        return day if _date_type(log, shape, names) == "string" else day.cast("date")
-    column = _column(shape.own("event_ts"), names)
-    assert column is not None  # _check_columns
-    kind = log.schema[names[shape.own("event_ts").casefold()]].dataType
-    if not isinstance(kind, T.TimestampType):
-        raise InputError(
-            "E112",
-            f"impressions: event_ts is {kind.simpleString()}, not a timestamp with time zone; its "
-            "day cannot be told safely. Cast it, or map event_date",
-        )
-    if shape.timezone == "UTC":
-        return column.cast("date")
-    return F.from_utc_timestamp(column, shape.timezone).cast("date")
+def _quoted(name: str) -> Column:
+    return F.col(f"`{name}`")
 
 
-def _date_type(log: DataFrame, shape: Shape, names: Mapping[str, str]) -> str:
-    own = names.get(shape.own("event_date").casefold())
-    is_text = own is not None and isinstance(log.schema[own].dataType, T.StringType)
-    return "string" if is_text else "date"
+def _kinds(keys: Sequence[str]) -> dict[str, str]:
+    return {name: KINDS.get(name, "string") for name in keys}
+
+
+def _looked_at(types: Mapping[str, pa.DataType], shape: Shape) -> Log:
+    """What the log has, by the types of its columns.
+
+    Raises:
+        InputError: E110 for missing columns, E112 for wrong types, E115 for two of one name.
+    """
+    own = own_names(types, shape)
+    kind, items = kind_of(types, shape, own)
+    has = tuple(name for name in (*KEYS, *shape.segments) if name in own)
+    log = Log(shape, kind, has, items, (), ())
+    log = dataclasses.replace(log, wanted=log.every)
+    # without a row, what makes impressions looks at the types only
+    rows = {name: pa.nulls(0, types[own[name]]) for name in log.read if name in own}
+    if kind == "results":
+        nested = pa.nulls(0, types[own[NESTED]])
+        fields = result_fields(nested.type) or {}
+        rows |= side_by_side(nested, {name: fields[shape.own(name).casefold()] for name in items})
+    impressions(pa.record_batch(rows), log, lambda name: f"impressions: {shape.own(name)}")
+    return log
+
+
+def _columns(rows: DataFrame, log: Log) -> list[Column]:
+    """What is read of a table, under our names."""
+    names = {name.casefold(): name for name in rows.columns}
+    nested = log.items if log.kind == "results" else ()
+    whole = names.get(log.shape.own(NESTED).casefold(), "")
+    found = []
+    for name in log.read:
+        own = log.shape.own(name).casefold()
+        if name in nested:
+            kind = rows.schema[whole].dataType.elementType  # type: ignore[attr-defined]
+            field = {inner.casefold(): inner for inner in kind.names}[own]
+            column = F.col(f"`{whole}`.`{field}`")
+        else:
+            column = _quoted(names[own])
+        found.append(column.alias(name))
+    return found
+
+
+def _pruned(rows: DataFrame, log: Log) -> DataFrame:
+    """Without rows of other days, as far as a plain filter tells: engines then leave out what they
+    need not read. The tasks look at the days themselves."""
+    names = {field.name.casefold(): field for field in rows.schema.fields}
+    name = "event_date" if "event_date" in log.has else "event_ts"
+    field = names[log.shape.own(name).casefold()]
+    if not log.days:
+        return rows
+    column = _quoted(field.name)
+    if isinstance(field.dataType, T.StringType):
+        written = [text for day in log.days for text in (day, day.replace("-", ""))]
+        longer = [column.startswith(f"{text}{mark}") for text in written for mark in " T"]
+        return rows.where(functools.reduce(lambda a, b: a | b, longer, column.isin(written)))
+    around = [datetime.date.fromisoformat(day) for day in (log.days[0], log.days[-1])]
+    first, last = (day + datetime.timedelta(days=n) for day, n in zip(around, (-1, 2), strict=True))
+    return rows.where((column >= F.lit(first)) & (column <= F.lit(last)))
 
 
 def segment_texts(segments: Sequence[str]) -> Column:

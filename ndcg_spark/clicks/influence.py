@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks.influence_kernel import influence, rank_influence
 from ndcg_spark.clicks.options import ClickBiasJob
 from ndcg_spark.clicks.positions import Positions
 from ndcg_spark.engine.inputs import from_arrow
-from ndcg_spark.engine.whole_sums import exact_sum
+from ndcg_spark.engine.whole_sums import whole_sum
 from ndcg_spark.measures.batch import Array
 
 Rows = Sequence[Mapping[str, Any]]
@@ -40,18 +40,25 @@ def pulls(
         rows = rows.withColumn("hash", F.xxhash64("query_id", "doc_id"))
     else:
         every = F.broadcast(every)
-    surprise = F.col("clicked").cast("double") - F.col("q")
+    clicked, missed = (F.lit(known) - F.col("q") for known in (1.0, 0.0))
+    k, n = F.col("n_clicks"), F.col("n_impressions")
     names = [f"h_{place}" for place in range(len(slopes))]
     sums = (
         rows.join(every, keys)
         .groupBy("bucket")
-        .agg(*[exact_sum(F.col(name) * surprise, 24).alias(name) for name in names])
+        .agg(*[_surprises(F.col(name), clicked, missed, k, n - k).alias(name) for name in names])
     )
     found = {run: np.zeros(job.buckets) for run in states}
     for row in sums.collect():
         for run, name in zip(states, names, strict=True):
             found[run][row["bucket"]] = row[name]
     return found
+
+
+def _surprises(h: Column, clicked: Column, missed: Column, k: Column, others: Column) -> Column:
+    """The sum of h times what was not expected, over k clicks and the results without one."""
+    sums = whole_sum(h * clicked, 24, times=k) + whole_sum(h * missed, 24, times=others)
+    return sums / F.lit(2.0**24)
 
 
 def _slopes(rows: Rows, p: Array, clip: float) -> Array:

@@ -12,16 +12,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.clicks.impressions import Shape, impressions
+from ndcg_spark.clicks.impressions import Impressions
 from ndcg_spark.clicks.options import MEASURES, ClicksJob
-from ndcg_spark.clicks.reading import once, opened_log, with_derived
-from ndcg_spark.clicks.states import (
-    click_patterns,
-    daily_state,
-    merged_patterns,
-    observed,
-    unit_state,
-)
+from ndcg_spark.clicks.reading import opened_log, patterns_of
+from ndcg_spark.clicks.states import daily_state, merged_patterns, unit_state
 from ndcg_spark.clicks.summary import (
     DAILY,
     DIFFERENCES,
@@ -71,12 +65,10 @@ def click_days(job: ClicksJob) -> ClickDay:
         raise UsageError(f"--date {job.dates[-1]} lies in the future")
     if gates and not job.out:
         raise UsageError("--fail-if looks back at earlier days in --out DIR")
-    with opened_log(job) as (engine, log, shape):
-        if job.deduplicate:
-            log = once(log, shape)
+    with opened_log(job) as (engine, log):
         found: ClickDay | None = None
         for date in job.dates:
-            found = _day(job, engine, impressions(log, shape, [date]), shape, measures, date)
+            found = _day(job, engine, log.on([date]), measures, date)
         assert found is not None
         rows = trend(job, engine) if job.out else []
         return dataclasses.replace(found, trend=rows, broken=broken(rows, gates))
@@ -85,8 +77,7 @@ def click_days(job: ClicksJob) -> ClickDay:
 def _day(
     job: ClicksJob,
     engine: Engine,
-    log: DataFrame,
-    shape: Shape,
+    log: Impressions,
     measures: Sequence[Measure],
     date: str,
 ) -> ClickDay:
@@ -97,10 +88,9 @@ def _day(
         else:
             scratch = stack.enter_context(tempfile.TemporaryDirectory())
             output = Output(scratch, {"event_date": date})
-        log, shape = with_derived(job, log, shape)
-        whole, patterns = _patterns(job, engine, output, log, shape, date)
-        counts = _counts(patterns, job, date)
-        state = daily_state(patterns, measures, shape.gains, job.segments, job.clickless)
+        whole, patterns = _patterns(job, engine, output, log, date)
+        counts = _counts(patterns, job, log, date)
+        state = daily_state(patterns, measures, job.gains, job.segments, job.clickless)
         state = _staged(engine, output, "daily_state", date, state)
         daily = summary_rows(click_summary(state, job.buckets, job.min_group))
         differences = []
@@ -109,7 +99,7 @@ def _day(
             differences = summary_rows(table)
         for unit in job.units:
             by_unit = unit_state(
-                whole, measures, shape.gains, f"{unit}_id", job.segments, job.clickless
+                whole, measures, job.gains, f"{unit}_id", job.segments, job.clickless
             )
             daily += summary_rows(unit_summary(by_unit, unit))
         daily = [{"date": date, **row} for row in daily]
@@ -118,11 +108,11 @@ def _day(
 
 
 def _patterns(
-    job: ClicksJob, engine: Engine, output: Output, log: DataFrame, shape: Shape, date: str
+    job: ClicksJob, engine: Engine, output: Output, log: Impressions, date: str
 ) -> tuple[DataFrame, DataFrame]:
     """The day's patterns, staged: with the keys of --units, and without."""
     extra = [f"{unit}_id" for unit in job.units]
-    made = click_patterns(observed(log, shape, extra), shape, extra)
+    made, _ = patterns_of(job, log)
     name = "all_patterns" if extra else "click_patterns"
     whole = _staged(engine, output, name, date, made)
     if not extra:
@@ -176,7 +166,7 @@ def _staged(engine: Engine, output: Output, name: str, date: str, table: DataFra
     return written.withColumn("event_date", F.lit(date))
 
 
-def _counts(patterns: DataFrame, job: ClicksJob, date: str) -> dict[str, int]:
+def _counts(patterns: DataFrame, job: ClicksJob, log: Impressions, date: str) -> dict[str, int]:
     """Impressions by what became of them; an empty day is refused.
 
     Raises:
@@ -193,7 +183,10 @@ def _counts(patterns: DataFrame, job: ClicksJob, date: str) -> dict[str, int]:
         counts["clicks_not_shown"] += int(row["n_not_shown"])
         counts[row["problem"] or ("bots" if row["is_bot"] else "impressions")] += int(row["n"])
     if not counts["impressions"]:
-        found = ", ".join(f"{name} {n}" for name, n in counts.items() if n) or "no row"
+        found = ", ".join(f"{name} {n}" for name, n in counts.items() if n)
+        if not found:
+            there = [str(row["event_date"]) for row in log.dates_there().collect()]
+            found = f"no row; the log has event_date {', '.join(there) or 'nowhere'}"
         raise InputError(
             "E103", f"no impression of {date} can be evaluated in {job.impressions}: {found}"
         )

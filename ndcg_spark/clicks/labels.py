@@ -2,33 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.clicks.impressions import Shape
 from ndcg_spark.clicks.options import PAPER
-from ndcg_spark.clicks.patterns_kernel import shown
 from ndcg_spark.engine.whole_sums import exact_sum
 from ndcg_spark.errors import UsageError, unknown
 
 METHODS = ("counts", "ctr", "coec", "dwell")
-
-
-def shown_results(impressions: DataFrame, shape: Shape) -> DataFrame:
-    """SHOWN(<keys>, doc_id, rank, clicked, dwell, gain): a row a displayed result.
-
-    Bots are left out, and broken impressions, as `clicks` leaves them out.
-    """
-    keys = {"event_date": "string", "arm": "string", "bucket": "int", "query_id": "string"}
-    lists = impressions.where(~F.col("is_bot"))
-    schema = ", ".join(f"{name} {kind}" for name, kind in keys.items())
-    return lists.select(*keys, "doc_ids", *shape.lists(lists.columns)).mapInArrow(
-        functools.partial(shown, gains=shape.gains),
-        f"{schema}, doc_id string, rank int, clicked boolean, dwell double, gain double",
-    )
 
 
 def click_counts(shown: DataFrame) -> DataFrame:
@@ -36,8 +19,8 @@ def click_counts(shown: DataFrame) -> DataFrame:
     of every label and of every propensity estimate. `gain` is the largest seen.
     """
     return shown.groupBy("query_id", "doc_id", "rank").agg(
-        F.count(F.lit(1)).alias("n_impressions"),
-        F.sum(F.col("clicked").cast("bigint")).alias("n_clicks"),
+        F.sum("n_impressions").alias("n_impressions"),
+        F.sum("n_clicks").alias("n_clicks"),
         F.max("gain").alias("gain"),
     )
 

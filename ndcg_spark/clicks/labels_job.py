@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ndcg_spark.clicks.impressions import impressions
-from ndcg_spark.clicks.labels import click_counts, click_qrels, shown_results
+from ndcg_spark.clicks.labels import click_counts, click_qrels
 from ndcg_spark.clicks.options import ClickLabelsJob
 from ndcg_spark.clicks.reading import opened_log
 from ndcg_spark.errors import InputError, UsageError
@@ -22,8 +21,8 @@ def click_labels(job: ClickLabelsJob) -> dict[str, Any]:
     if not job.out:
         raise UsageError("click-labels needs --out DIR")
     output = Output(job.out, job.partitions, [job.impressions or ""])
-    with opened_log(job) as (engine, log, shape), output.writing(["qrels"]):
-        counts = click_counts(shown_results(impressions(log, shape, job.dates), shape))
+    with opened_log(job) as (engine, log), output.writing(["qrels"]):
+        counts = click_counts(log.on(job.dates).shown(["query_id"]))
         days = job.days if job.per_days else 1
         qrels = click_qrels(counts, job.method, job.grades_of_clicks, days, job.beta)
         place = output.staged("qrels")

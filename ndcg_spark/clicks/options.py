@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ndcg_spark.clicks.patterns_kernel import Gains
-from ndcg_spark.engine.options import Job, pairs
+from ndcg_spark.engine.options import ReadingJob, pairs
 from ndcg_spark.errors import UsageError, unknown
 from ndcg_spark.measures.fields import option
 
@@ -17,7 +17,7 @@ PAPER = ((100.0, 1.0), (1001.0, 2.0))  # Wang et al. 2013: more than 1000 clicks
 
 
 @dataclass(frozen=True, kw_only=True)
-class LogJob(Job):
+class LogJob(ReadingJob):
     """What every job on a click log can be told."""
 
     impressions: str | None = option(None, "the log: a Parquet path or table:NAME")
@@ -35,7 +35,6 @@ class LogJob(Job):
     columns: list[str] = option([], "column names, impressions.arm=variant; also rank, doc_id, …")
     timezone: str = option("UTC", "whose midnight separates the days of event_ts")
     buckets: int = option(1000, "buckets of users: the same in all tables that are to be added")
-    glob: bool = option(False, "expand glob characters in the input paths")
 
     def __post_init__(self) -> None:
         super().__post_init__()

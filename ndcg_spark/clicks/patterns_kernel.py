@@ -6,13 +6,15 @@ stands for the gain ``gains[ord(c) - ord("0")]``. For clicks alone it reads "010
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ndcg_spark.arrays.grouping import counted, grouped
 from ndcg_spark.arrays.keys import sorted_within
 from ndcg_spark.arrays.ragged import lengths, offsets_of
 from ndcg_spark.errors import UsageError
@@ -21,6 +23,7 @@ from ndcg_spark.measures.batch import Array, Ints, Mask, rows_of
 ZERO = ord("0")
 GRADES = 32
 PROBLEMS = (None, "bad_lengths", "empty", "bad_values", "bad_positions")
+Codes = npt.NDArray[np.uint8]
 Problems = npt.NDArray[np.int8]
 
 
@@ -59,49 +62,106 @@ class Gains:
         return tuple(sorted({0.0, *(g for _, g in self.events), *(g for _, g in self.dwell)}))
 
 
-def patterns(batches: Iterator[pa.RecordBatch], gains: Gains) -> Iterator[pa.RecordBatch]:
-    """A row (…, pattern, problem) for each impression; the columns before the lists pass through.
+def patterns(
+    batches: Iterable[pa.RecordBatch], gains: Gains, keys: Sequence[str] = (), clicked: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """A row (<keys>, pattern, problem, clicked?) for each impression.
 
-    Columns: any keys, then one list a column for each event, and if the log knows them `ranks`
-    (list of integers, or null: as they stand) and `dwell` (list of seconds, or null). `problem` is
-    null or ``bad_positions`` (not 1, 2, 3, … in some order), ``bad_lengths`` (lists of different
-    lengths), ``bad_values`` (a negative or missing count), ``empty``.
+    Columns: the keys, a list for each event, and if the log knows them `ranks` (list of integers,
+    or null: as they stand) and `dwell` (list of seconds, or null). `problem` is null or
+    ``bad_positions`` (not 1, 2, 3, … in some order), ``bad_lengths`` (lists of different lengths),
+    ``bad_values`` (a negative or missing count), ``empty``; the pattern is empty then. `clicked`:
+    whether the first event's list has one, whatever else is wrong with it.
     """
     for batch in batches:
-        given = [name for name in ("ranks", "dwell") if name in batch.schema.names]
-        keys = batch.num_columns - len(gains.events) - len(given)
         pattern, problem = _patterns(batch, gains)
-        yield pa.RecordBatch.from_arrays(
-            [*batch.columns[:keys], pattern, problem],
-            names=[*batch.schema.names[:keys], "pattern", "problem"],
-        )
+        made = {"pattern": pattern, "problem": problem}
+        if clicked:
+            made["clicked"] = _any(batch.column(gains.events[0][0]))
+        yield pa.record_batch({**{name: batch.column(name) for name in keys}, **made})
 
 
-def shown(batches: Iterator[pa.RecordBatch], gains: Gains) -> Iterator[pa.RecordBatch]:
-    """A row (…, doc_id, rank, clicked, dwell, gain) for each result of the impressions without a
-    problem, whose documents are known: the columns of `patterns` with `doc_ids` before the events.
+@dataclass(frozen=True)
+class PatternCounts:
+    """Counts of patterns (n, n_not_shown) with equal keys, of a task's impressions."""
+
+    gains: Gains
+    keys: tuple[str, ...]
+    clicked: bool = False
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from counted(map(self._counts, batches), self._merged)
+
+    def _counts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        (found,) = patterns([batch], self.gains, self.keys, self.clicked)
+        return _ones(found).append_column("n_not_shown", batch.column("n_not_shown"))
+
+    def _merged(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return grouped(rows, ("n", "n_not_shown"))
+
+
+def shown(
+    batches: Iterable[pa.RecordBatch], gains: Gains, keys: Sequence[str] = ()
+) -> Iterator[pa.RecordBatch]:
+    """A row (<keys>, doc_id, rank, n_impressions, n_clicks, gain) for each result of people's
+    impressions without a problem, whose documents are known: the columns of `patterns`, `is_bot`
+    and `doc_ids`.
     """
     for batch in batches:
-        known = batch.filter(batch.column("doc_ids").is_valid())
+        kept = pc.and_(batch.column("doc_ids").is_valid(), pc.invert(batch.column("is_bot")))
+        known = batch.filter(kept)
         docs = known.column("doc_ids")
         read = _Read.of(known, gains, (docs,))
         good = np.flatnonzero(read.problem[read.row[read.order]] == 0)
         entries = read.order[good]
         row = read.row[entries]
-        keys = known.schema.get_field_index("doc_ids")
-        columns = [column.take(pa.array(row)) for column in known.columns[:keys]]
         ids = (docs if read.fit.all() else docs.filter(pa.array(read.fit))).flatten()
-        dwell = np.full(len(read.row), np.nan) if read.dwell is None else read.dwell
         clicked = np.any([count > 0 for count in read.counts], axis=0)
-        values = {
-            "doc_id": ids.take(pa.array(entries)),
-            "rank": pa.array((good - read.offsets[row] + 1).astype(np.int32)),
-            "clicked": pa.array(clicked[entries]),
-            "dwell": pa.array(dwell[entries], from_pandas=True),  # NaN: null
-            "gain": pa.array(np.array(gains.values)[read.code[entries]]),
-        }
-        names = [*known.schema.names[:keys], *values]
-        yield pa.RecordBatch.from_arrays([*columns, *values.values()], names=names)
+        yield pa.record_batch(
+            {
+                **{name: known.column(name).take(pa.array(row)) for name in keys},
+                "doc_id": ids.take(pa.array(entries)),
+                "rank": pa.array((good - read.offsets[row] + 1).astype(np.int32)),
+                "n_impressions": pa.array(np.ones(len(row), np.int64)),
+                "n_clicks": pa.array(clicked[entries].astype(np.int64)),
+                "gain": pa.array(np.array(gains.values)[read.code[entries]]),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class ShownCounts:
+    """Sums of `shown` with equal keys, document and rank; `gain` is the largest."""
+
+    gains: Gains
+    keys: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from counted(shown(batches, self.gains, self.keys), self._merged)
+
+    def _merged(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        return grouped(rows, ("n_impressions", "n_clicks"), ("gain",))
+
+
+@dataclass(frozen=True)
+class RowCounts:
+    """Counts of rows (n) that are alike."""
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from counted(map(_ones, batches), lambda rows: grouped(rows, ("n",)))
+
+
+def _ones(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows with n = 1."""
+    own = dict(zip(rows.schema.names, rows.columns, strict=True))
+    return pa.record_batch({**own, "n": pa.array(np.ones(rows.num_rows, np.int64))})
+
+
+def _any(lists: pa.ListArray) -> pa.Array:
+    """Whether any entry of each list is above zero."""
+    row = rows_of(offsets_of(lengths(lists)))
+    flat = lists.flatten().fill_null(0).to_numpy(zero_copy_only=False)
+    return pa.array(np.bincount(row[flat > 0], minlength=len(lists)) > 0)
 
 
 @dataclass(frozen=True)
@@ -119,7 +179,7 @@ class _Read:
     row: Ints
     counts: list[Array]
     dwell: Array | None
-    code: Ints
+    code: Codes
     order: Ints
 
     @classmethod
@@ -158,11 +218,11 @@ class _Read:
 
 def _patterns(batch: pa.RecordBatch, gains: Gains) -> tuple[pa.Array, pa.Array]:
     read = _Read.of(batch, gains)
-    text = (read.code[read.order] + ZERO).astype(np.uint8)
+    text = read.code[read.order] + np.uint8(ZERO)
     ends = pa.array(read.offsets, pa.int64()).buffers()[1]
     made = pa.LargeStringArray.from_buffers(batch.num_rows, ends, pa.py_buffer(text.tobytes()))
     names = pa.array(PROBLEMS, pa.string()).take(pa.array(read.problem))
-    return made.cast(pa.string()), names
+    return pc.if_else(names.is_null(), made.cast(pa.string()), ""), names
 
 
 def _numbers(column: pa.ListArray, fit: Mask) -> Array:
@@ -182,13 +242,12 @@ def _dwell(column: pa.ListArray, fit: Mask, row: Ints) -> Array | None:
     return seconds
 
 
-def _codes(counts: Sequence[Array], dwell: Array | None, gains: Gains) -> Ints:
+def _codes(counts: Sequence[Array], dwell: Array | None, gains: Gains) -> Codes:
     if gains.graded:
         # what is no grade is counted as broken, whatever its code
-        return np.clip(np.nan_to_num(counts[0]), 0, GRADES - 1).astype(np.int64)
+        return np.clip(np.nan_to_num(counts[0]), 0, GRADES - 1).astype(np.uint8)
     if len(counts) == 1 and not gains.dwell:  # the usual: clicks
-        plain: Ints = (counts[0] > 0) * np.int64(len(gains.values) - 1)
-        return plain
+        return (counts[0] > 0).view(np.uint8) * np.uint8(len(gains.values) - 1)
     gain = np.zeros(len(counts[0]))
     for count, (_, worth) in zip(counts, gains.events, strict=True):
         gain = np.maximum(gain, np.where(count > 0, worth, 0.0))
@@ -197,8 +256,7 @@ def _codes(counts: Sequence[Array], dwell: Array | None, gains: Gains) -> Ints:
         worths = np.array([0.0, *(worth for _, worth in gains.dwell)])
         by_dwell = worths[np.searchsorted(steps, dwell, side="right")]
         gain = np.where(np.isnan(dwell) | (gain == 0), gain, by_dwell)
-    codes: Ints = np.searchsorted(np.array(gains.values), gain)
-    return codes
+    return np.searchsorted(np.array(gains.values), gain).astype(np.uint8)
 
 
 def _order(ranks: pa.ListArray, fit: Mask, offsets: Ints, row: Ints, problem: Problems) -> Ints:
@@ -207,7 +265,8 @@ def _order(ranks: pa.ListArray, fit: Mask, offsets: Ints, row: Ints, problem: Pr
     given = ranks.is_valid().to_numpy(zero_copy_only=False) & fit
     if not given.any():
         return order
-    place = order - offsets[row] + 1
+    place = order + 1
+    place -= offsets[row]
     flat = ranks.flatten()
     if given.all() and not flat.null_count and np.array_equal(flat.to_numpy(), place):
         return order

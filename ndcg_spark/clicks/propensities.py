@@ -137,17 +137,17 @@ def worth_of(rank: Column, utility: str) -> Column:
 
 
 def candidate_support(
-    impressions: DataFrame, shown: DataFrame, new_ranks: DataFrame, utility: str, depth: int
+    queries: DataFrame, shown: DataFrame, new_ranks: DataFrame, utility: str, depth: int
 ) -> DataFrame:
     """SUPPORT(n_queries, n_missing, n_documents, n_shown, weight, weight_shown), one row: how much
     of the candidate's first `depth` documents the log has ever shown for their query.
+
+    queries: (query_id, n) with the number of people's impressions
 
     A query counts by its impressions in the weights, a place by its lambda; a query that the
     candidate lacks has nothing that was shown. What was never shown has no clicks, and would count
     as worthless: only re-rankings of shown documents can be judged.
     """
-    people = impressions.where(~F.col("is_bot") & F.col("query_id").isNotNull())
-    queries = people.groupBy("query_id").agg(F.count(F.lit(1)).alias("n"))
     there = shown.select("query_id", "doc_id").distinct().withColumn("there", F.lit(1))
     listed = new_ranks.where(F.col("new_rank") <= depth)
     worth, seen = worth_of(F.col("new_rank"), utility), F.coalesce("there", F.lit(0))
@@ -190,7 +190,7 @@ def weighted_clicks(
     lambda: dcg 1 / log2(1 + r), rr 1 / r, recall 1; 0 below the cut-off.
     A click at a rank without propensity is refused by the job.
     """
-    clicks = shown.where("clicked")
+    clicks = shown.where("n_clicks > 0")
     rank: Column = F.col("rank")
     if new_ranks is not None:
         clicks = clicks.join(new_ranks, ["query_id", "doc_id"], "left")
@@ -202,18 +202,19 @@ def weighted_clicks(
         "name",
         "bucket",
         "rank",
+        "n_clicks",
         F.when(inside, worth).otherwise(0.0).alias("worth"),
         rank.isNull().alias("unsupported"),
         (F.lit(1.0) / F.greatest("propensity", F.lit(clip))).alias("weight"),
         (F.col("propensity") < clip).alias("clipped"),
     )
-
+    n = F.col("n_clicks")
     return rows.groupBy("name", "bucket", "rank").agg(
-        F.count(F.lit(1)).alias("n_clicks"),
-        exact_sum(F.col("worth") * F.col("weight"), 24).alias("sum_value"),
-        exact_sum(F.col("weight"), 24).alias("sum_weight"),
-        exact_sum(F.col("weight") * F.col("weight"), 24).alias("sum_weight_squared"),
+        F.sum("n_clicks").alias("n_clicks"),
+        exact_sum(F.col("worth") * F.col("weight"), 24, times=n).alias("sum_value"),
+        exact_sum(F.col("weight"), 24, times=n).alias("sum_weight"),
+        exact_sum(F.col("weight") * F.col("weight"), 24, times=n).alias("sum_weight_squared"),
         F.max("weight").alias("max_weight"),
-        F.sum(F.col("clipped").cast("bigint")).alias("n_clipped"),
-        F.sum(F.col("unsupported").cast("bigint")).alias("n_unsupported"),
+        F.sum(F.when(F.col("clipped"), n).otherwise(0)).alias("n_clipped"),
+        F.sum(F.when(F.col("unsupported"), n).otherwise(0)).alias("n_unsupported"),
     )

@@ -8,41 +8,27 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ndcg_spark.clicks.impressions import Shape, segment_texts
-from ndcg_spark.clicks.patterns_kernel import Gains, patterns
+from ndcg_spark.clicks.impressions import segment_texts
+from ndcg_spark.clicks.log_kernel import Shape
+from ndcg_spark.clicks.patterns_kernel import Gains
 from ndcg_spark.clicks.sums_kernel import LOW, SUMS, UNIT, measure_sums
 from ndcg_spark.engine.whole_sums import of_parts
 from ndcg_spark.measures import Measure
 
 
-def observed(impressions: DataFrame, shape: Shape, extra: Sequence[str] = ()) -> DataFrame:
-    """OBSERVED(event_date, arm, is_bot, bucket, <segments>, <extra>, n_not_shown, pattern, problem)
-    a row an impression.
-
-    `pattern` has the gain of every place; `problem` says why an impression cannot be evaluated.
-    """
-    keys = ["event_date", "arm", "is_bot", "bucket", *shape.segments, *extra, "n_not_shown"]
-    wanted = impressions.select(*keys, *shape.lists(impressions.columns))
-    kinds = {f.name: f.dataType.simpleString() for f in wanted.schema.fields}
-    schema = ", ".join(f"`{key}` {kinds[key]}" for key in keys)
-    kernel = functools.partial(patterns, gains=shape.gains)
-    return wanted.mapInArrow(kernel, f"{schema}, pattern string, problem string")
-
-
-def click_patterns(observed: DataFrame, shape: Shape, extra: Sequence[str] = ()) -> DataFrame:
-    """CLICK_PATTERNS(event_date, arm, is_bot, bucket, <segments>, <extra>, pattern, problem, n,
-    n_not_shown): counts, which add up over days, parts of days and machines.
+def click_patterns(observed: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """CLICK_PATTERNS(<keys>, pattern, problem, n, n_not_shown) of OBSERVED: counts, which add up
+    over days, parts of days and machines.
 
     Every list measure at every cut-off follows from it exactly, later too. Impressions with a
     problem are counted under an empty pattern.
     """
-    keys = ["event_date", "arm", "is_bot", "bucket", *shape.segments, *extra]
-    good = F.when(F.col("problem").isNull(), F.col("pattern")).otherwise("")
-    return (
-        observed.withColumn("pattern", good)
-        .groupBy(*keys, "pattern", "problem")
-        .agg(F.count(F.lit(1)).alias("n"), F.sum("n_not_shown").alias("n_not_shown"))
-    )
+    return merged_patterns(observed.select(*keys, "pattern", "problem", "n", "n_not_shown"))
+
+
+def keys_of(shape: Shape, extra: Sequence[str] = ()) -> tuple[str, ...]:
+    """The keys of CLICK_PATTERNS: event_date, arm, is_bot, bucket, <segments>, <extra>."""
+    return ("event_date", "arm", "is_bot", "bucket", *shape.segments, *extra)
 
 
 def merged_patterns(several: DataFrame) -> DataFrame:

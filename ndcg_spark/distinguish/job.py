@@ -23,10 +23,11 @@ from ndcg_spark.distinguish.compute import (
 from ndcg_spark.distinguish.growth_kernel import Growth
 from ndcg_spark.distinguish.options import MEASURES, DistinguishabilityJob
 from ndcg_spark.distinguish.plan import grown_samples, made_up, values_of
+from ndcg_spark.engine.inputs import contract_rows
 from ndcg_spark.engine.running import materialized, now, opened
 from ndcg_spark.engine.sessions import GATHERED, Engine
+from ndcg_spark.tables.contracts import CLICKS, QRELS, Contract
 from ndcg_spark.tables.paths import redacted
-from ndcg_spark.tables.read import read_table
 from ndcg_spark.tables.small import publish_rows
 from ndcg_spark.tables.write import Output
 from ndcg_spark.theory.plots import plot_curves
@@ -107,19 +108,17 @@ def _documents(job: DistinguishabilityJob, engine: Engine) -> _Documents:
             engine.spark, job.synthetic, job.queries or queries, size, job.seed, thresholds
         )
         return _Documents(table, synthetic_kernel.RUNS, size, None)
-    local = engine.local_files
 
-    def read(role: str, source: str) -> DataFrame:
-        return read_table(engine.spark, role, source, glob=job.glob, local=local)
+    def read(contract: Contract, source: str) -> DataFrame:
+        return contract_rows(engine.spark, contract, source, access=job.access)
 
     runs = functools.reduce(
-        lambda a, b: a.unionByName(b),
-        [docs.conformed_runs(read("runs", source)) for source in job.runs],
+        lambda a, b: a.unionByName(b), [read(docs.NAMED, source) for source in job.runs]
     )
     if job.qrels:
-        labels = docs.labels_of_qrels(read("qrels", job.qrels))
+        labels = docs.labels_of_qrels(read(QRELS, job.qrels))
     else:
-        labels = docs.labels_of_clicks(read("clicks", job.clicks or ""), thresholds)
+        labels = docs.labels_of_clicks(read(CLICKS, job.clicks or ""), thresholds)
     names, longest = rankers(runs, ", ".join(job.runs))
     return _Documents(docs.documents(runs, labels, names), names, longest, runs)
 

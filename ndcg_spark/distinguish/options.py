@@ -7,7 +7,7 @@ from typing import Literal
 
 from ndcg_spark.distinguish.documents import checked_thresholds
 from ndcg_spark.distinguish.verdicts import MARGIN
-from ndcg_spark.engine.options import Job
+from ndcg_spark.engine.options import ReadingJob
 from ndcg_spark.errors import UsageError
 from ndcg_spark.measures.fields import option
 
@@ -15,7 +15,7 @@ MEASURES = "nDCG,nDCG(dis='power:0.5'),nDCG(dis='zipf'),nDCG(dis='exp2'),nDCG@n/
 
 
 @dataclass(frozen=True, kw_only=True)
-class DistinguishabilityJob(Job):
+class DistinguishabilityJob(ReadingJob):
     """Which discount and cut-off tells rankers apart: on growing samples of every query."""
 
     runs: list[str] = option([], "run_id, query_id, doc_id, score; repeatable")
@@ -45,7 +45,6 @@ class DistinguishabilityJob(Job):
     )
     plot: str | None = option(None, "write the panels to a file, .svg or .png (ndcg-spark[report])")
     seed: int = option(0, "of the random orders and of synthetic data")
-    glob: bool = option(False, "expand glob characters in the input paths")
     format: Literal["table", "json"] = option("table", "what is printed")
 
     def __post_init__(self) -> None:

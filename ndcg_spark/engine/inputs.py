@@ -6,15 +6,25 @@ import atexit
 import os
 import shutil
 import tempfile
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
-from ndcg_spark.engine.sessions import active_session, sees_local_files, session
+from ndcg_spark.engine.sessions import (
+    active_session,
+    cores_of,
+    is_remote,
+    sees_local_files,
+    session,
+)
 from ndcg_spark.errors import UsageError
-from ndcg_spark.tables.read import read_table
+from ndcg_spark.tables.contracts import Contract, conform
+from ndcg_spark.tables.files import contract_files, rows_of_files
+from ndcg_spark.tables.listing import Listing, listed
+from ndcg_spark.tables.read import Access, read_table, readable_files
 
 IN_MESSAGE = 2**20  # bytes that are sent to the engine; more goes through a file where it sees ours
 
@@ -56,6 +66,53 @@ def table_of(role: str, table: Table, spark: SparkSession) -> DataFrame:
         "something with an Arrow stream (a DataFrame of pandas or Polars, a table of pyarrow, a "
         "relation of DuckDB)"
     )
+
+
+def file_source(spark: SparkSession, table: Table, access: Access) -> str | None:
+    """The path of files that the tasks can read; None for a table, and where they cannot."""
+    if not isinstance(table, (str, os.PathLike)):
+        return None
+    source = os.fspath(table)
+    return source if readable_files(source, access.reader, is_remote(spark)) else None
+
+
+def engine_table(spark: SparkSession, role: str, table: Table, access: Access) -> DataFrame:
+    """The same as `table_of`, with glob patterns where they were asked for."""
+    if isinstance(table, (str, os.PathLike)):
+        local = sees_local_files(spark)
+        return read_table(spark, role, os.fspath(table), glob=access.glob, local=local)
+    return table_of(role, table, spark)
+
+
+def files_or_table(
+    spark: SparkSession, role: str, table: Table, access: Access
+) -> Listing | DataFrame:
+    """The files of a path, which the tasks read; else the engine's table.
+
+    Raises:
+        InputError: E101 to E105, E117 to E119, E150, E156, naming role and source.
+    """
+    if (source := file_source(spark, table, access)) is None:
+        return engine_table(spark, role, table, access)
+    return listed(role, source, access.glob).where(role, access.where)
+
+
+def contract_rows(
+    spark: SparkSession,
+    contract: Contract,
+    table: Table,
+    columns: Mapping[str, str] | None = None,
+    access: Access | None = None,
+) -> DataFrame:
+    """The rows of a table as a contract asks, read by the tasks where they can.
+
+    Raises:
+        InputError: as `files_or_table`; E110, E112 and E115 for its columns.
+    """
+    source = files_or_table(spark, contract.role, table, access or Access())
+    if isinstance(source, Listing):
+        return rows_of_files(spark, [contract_files(source, contract, columns)], cores_of(spark))
+    return conform(source, contract, columns)
 
 
 def _is_dataframe(table: object) -> bool:

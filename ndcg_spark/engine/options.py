@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 
 from ndcg_spark.errors import UsageError, nearest
 from ndcg_spark.measures.fields import checked_value, hints, option
+from ndcg_spark.tables.read import Access
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +67,22 @@ class Job:
     @classmethod
     def keys(cls) -> list[str]:
         return [field.name for field in dataclasses.fields(cls)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingJob(Job):
+    """What every job can be told about how its input is read."""
+
+    glob: bool = option(False, "expand glob characters in the input paths")
+    reader: Literal["auto", "arrow", "engine"] = option(
+        "auto",
+        "who reads Parquet files: the tasks by pyarrow, or the engine (auto: arrow if it can)",
+    )
+    where: str | None = option(None, "a filter on the input's partitions, \"date = '2026-11-29'\"")
+
+    @property
+    def access(self) -> Access:
+        return Access(self.reader, self.glob, self.where)
 
 
 def add_flags(parser: argparse.ArgumentParser, job: type[Job]) -> None:

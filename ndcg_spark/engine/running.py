@@ -26,7 +26,7 @@ def opened(job: Job, role: str = "input") -> Iterator[Engine]:
     try:
         yield engine
     except Exception as problem:
-        raise translate(problem, role) from problem.__cause__
+        raise translate(refused(problem), role) from problem.__cause__
     finally:
         engine.stop()
 

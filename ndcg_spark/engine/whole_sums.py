@@ -6,20 +6,24 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 
-def whole_sum(value: Column, digits: int, wide: bool = False) -> Column:
+def whole_sum(
+    value: Column, digits: int, wide: bool = False, times: Column | None = None
+) -> Column:
     """The aggregate sum of the values in units of 2^-digits, each rounded, as a whole number.
 
     wide: the sum may pass 2^63: a double of the exact decimal sum
+    times: how often each value counts
     """
-    whole = F.round(value * F.lit(2.0**digits))
-    if wide:
-        return F.sum(whole.cast("decimal(38,0)")).cast("double")
-    return F.sum(whole.cast("bigint"))
+    whole = F.round(value * F.lit(2.0**digits)).cast("decimal(38,0)" if wide else "bigint")
+    found = F.sum(whole if times is None else whole * times)
+    return found.cast("double") if wide else found
 
 
-def exact_sum(value: Column, digits: int, wide: bool = False) -> Column:
+def exact_sum(
+    value: Column, digits: int, wide: bool = False, times: Column | None = None
+) -> Column:
     """The same sum in the values' own unit, as a double."""
-    whole = whole_sum(value, digits, wide)
+    whole = whole_sum(value, digits, wide, times)
     return whole * F.lit(2.0**-digits) if wide else whole / F.lit(2.0**digits)
 
 

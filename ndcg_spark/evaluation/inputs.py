@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark.engine.inputs import Table, table_of
-from ndcg_spark.engine.sessions import cores_of, is_remote
+from ndcg_spark.engine.inputs import Table, engine_table, file_source
+from ndcg_spark.engine.sessions import cores_of
 from ndcg_spark.engine.shuffle import SHUFFLE, is_on, parts_of_session
 from ndcg_spark.errors import InputError, InputWarning
 from ndcg_spark.evaluation.pack_kernel import PACKED, Packing, pack
@@ -23,20 +23,11 @@ from ndcg_spark.tables.contracts import QRELS, RANKED_RUNS, RUNS, Contract, conf
 from ndcg_spark.tables.files import Files, contract_files, in_tasks, rows_of_files, tasks_of
 from ndcg_spark.tables.files_kernel import Reading
 from ndcg_spark.tables.listing import listed
-from ndcg_spark.tables.read import read_table, readable_files, run_name
+from ndcg_spark.tables.read import Access, run_name
 
 DOCUMENTS_A_PART, DOCUMENT_BYTES = 400_000, 8  # compressed: a score and an id
 MOST_PARTS = 4096
 Columns = Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How sources are read: reader (arrow, engine, auto), glob patterns, a filter on partitions."""
-
-    reader: str = "auto"
-    glob: bool = False
-    where: str | None = None
 
 
 def runs_contract(policies: Policies) -> Contract:
@@ -64,7 +55,7 @@ class Inputs:
         qrels: Table,
         policies: Policies,
         columns: Mapping[str, Columns] | None = None,
-        options: Options | None = None,
+        access: Access | None = None,
     ) -> Inputs:
         """The sources, looked at: what they have, and whether it fits together.
 
@@ -72,24 +63,24 @@ class Inputs:
             InputError: E101 to E105, E110 to E119, E140, E150, naming the source.
         """
         found = cls(spark, policies)
-        options, columns = options or Options(), columns or {}
+        access, columns = access or Access(), columns or {}
         names: list[str] = []
         for table in runs:
-            found._add_run(table, columns.get("runs", {}), options, names)
+            found._add_run(table, columns.get("runs", {}), access, names)
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InputError(
                 "E116", f"two sources without a run_id are both named {twice[0]!r}; rename one"
             )
-        found._add_qrels(qrels, columns.get("qrels", {}), options)
+        found._add_qrels(qrels, columns.get("qrels", {}), access)
         same_ids(found.runs, found.qrels)
         return found
 
-    def _add_run(self, table: Table, columns: Columns, options: Options, names: list[str]) -> None:
+    def _add_run(self, table: Table, columns: Columns, access: Access, names: list[str]) -> None:
         contract = runs_contract(self.policies)
         own = columns.get("run_id", "run_id")
-        if (source := self._file_source(table, options)) is not None:
-            listing = listed("runs", source, options.glob).where("runs", options.where)
+        if (source := self._file_source(table, access)) is not None:
+            listing = listed("runs", source, access.glob).where("runs", access.where)
             name = None if "run_id" in columns else run_name(source)
             files = contract_files(listing, contract, columns, {"run_id": name} if name else {})
             self.runs_files.append(files)
@@ -101,7 +92,7 @@ class Inputs:
                 self.hints.append(f"{hint[0].upper()}{hint[1:]}")
                 _warn(f"runs: {hint}")
             return
-        rows = self._table("runs", table, options)
+        rows = self._table("runs", table, access)
         added = None
         if own.casefold() not in {column.casefold() for column in rows.columns}:
             added = "run"
@@ -112,28 +103,22 @@ class Inputs:
         conforming = conform(rows, contract, columns, own if added else None)
         self.runs_tables.append(conforming)
 
-    def _add_qrels(self, table: Table, columns: Columns, options: Options) -> None:
-        if (source := self._file_source(table, options)) is not None:
-            listing = listed("qrels", source, options.glob)
-            if options.where and listing.keys:
-                listing = listing.where("qrels", options.where)
+    def _add_qrels(self, table: Table, columns: Columns, access: Access) -> None:
+        if (source := self._file_source(table, access)) is not None:
+            listing = listed("qrels", source, access.glob)
+            if access.where and listing.keys:
+                listing = listing.where("qrels", access.where)
             self.qrels_files.append(contract_files(listing, QRELS, columns))
         else:
-            rows = self._table("qrels", table, options)
+            rows = self._table("qrels", table, access)
             self.qrels_tables.append(conform(rows, QRELS, columns))
 
-    def _table(self, role: str, table: Table, options: Options) -> DataFrame:
-        if isinstance(table, (str, os.PathLike)):
-            local = not is_remote(self.spark)
-            return read_table(self.spark, role, os.fspath(table), glob=options.glob, local=local)
-        return table_of(role, table, self.spark)
+    def _table(self, role: str, table: Table, access: Access) -> DataFrame:
+        return engine_table(self.spark, role, table, access)
 
-    def _file_source(self, table: Table, options: Options) -> str | None:
+    def _file_source(self, table: Table, access: Access) -> str | None:
         """The path of files that the tasks can read; None for a table, and where they cannot."""
-        if not isinstance(table, (str, os.PathLike)) or not is_on(self.spark, SHUFFLE):
-            return None
-        source = os.fspath(table)
-        return source if readable_files(source, options.reader, is_remote(self.spark)) else None
+        return file_source(self.spark, table, access) if is_on(self.spark, SHUFFLE) else None
 
     @functools.cached_property
     def runs(self) -> DataFrame:
@@ -166,7 +151,7 @@ class Inputs:
         found = [packed_table(table, how) for table in self.runs_tables + self.qrels_tables]
         sources = [*self.runs_files, *self.qrels_files]
         if sources:
-            tasks = tasks_of(sources, cores_of(self.spark))
+            tasks = tasks_of([source.listing for source in sources], cores_of(self.spark))
             readings = [source.reading for source in sources]
             found.append(in_tasks(self.spark, tasks, readings, Packer(how), PACKED))
         return functools.reduce(lambda a, b: a.unionAll(b), found)

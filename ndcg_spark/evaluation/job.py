@@ -12,12 +12,13 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.engine.inputs import contract_rows
 from ndcg_spark.engine.running import materialized, now, opened, refused
 from ndcg_spark.engine.sessions import GATHERED, Engine
 from ndcg_spark.engine.shuffle import SHUFFLE
 from ndcg_spark.errors import InputError, JoinWarning, UsageError
 from ndcg_spark.evaluation.checks import problems
-from ndcg_spark.evaluation.inputs import Inputs, Options
+from ndcg_spark.evaluation.inputs import Inputs
 from ndcg_spark.evaluation.options import EvaluateJob
 from ndcg_spark.evaluation.plan import long, score_lists
 from ndcg_spark.evaluation.refuse_kernel import REFUSED
@@ -25,9 +26,8 @@ from ndcg_spark.evaluation.summarize import summarize_lists
 from ndcg_spark.evaluation.summary_kernel import AGGREGATE
 from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
 from ndcg_spark.tables.checks import EXAMPLES, refusal
-from ndcg_spark.tables.contracts import WEIGHTS, conform
+from ndcg_spark.tables.contracts import WEIGHTS
 from ndcg_spark.tables.paths import redacted
-from ndcg_spark.tables.read import read_table
 from ndcg_spark.tables.small import stage_rows
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
@@ -61,13 +61,11 @@ def _read(job: EvaluateJob, engine: Engine) -> tuple[Inputs, DataFrame | None]:
     """What a job reads: runs and judgements, and the queries' weights if it was given any."""
     assert job.qrels is not None  # evaluated
     columns, spark = job.column_names, engine.spark
-    options = Options(job.reader, job.glob, job.where)
-    inputs = Inputs.of(spark, job.runs, job.qrels, job.policies, columns, options)
+    inputs = Inputs.of(spark, job.runs, job.qrels, job.policies, columns, job.access)
     weights = None
     if job.weights:
-        local = engine.local_files
-        weights = read_table(spark, "weights", job.weights, glob=job.glob, local=local)
-        weights = conform(weights, WEIGHTS, columns["weights"])
+        access = dataclasses.replace(job.access, where=None)
+        weights = contract_rows(spark, WEIGHTS, job.weights, columns["weights"], access)
     return inputs, weights
 
 

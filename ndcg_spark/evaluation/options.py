@@ -6,14 +6,14 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
-from ndcg_spark.engine.options import Job, pairs
+from ndcg_spark.engine.options import Job, ReadingJob, pairs
 from ndcg_spark.errors import UsageError, nearest
 from ndcg_spark.measures.fields import option
 from ndcg_spark.measures.policies import Policies
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoringJob(Policies, Job):
+class ScoringJob(Policies, ReadingJob):
     """What every job that scores runs against qrels can be told, every policy included."""
 
     qrels: str | None = option(None, "judgements: a Parquet path or table:NAME")
@@ -28,15 +28,9 @@ class ScoringJob(Policies, Job):
         "release 10 of that program computes them; trec_eval9: as release 9 and pytrec_eval do",
     )
     columns: list[str] = option([], "column names, qrels.query_id=qid,runs.score=s")
-    glob: bool = option(False, "expand glob characters in the input paths")
-    reader: Literal["auto", "arrow", "engine"] = option(
-        "auto",
-        "who reads Parquet files: the tasks by pyarrow, or the engine (auto: arrow if it can)",
-    )
-    where: str | None = option(None, "a filter on the runs' partitions, \"date = '2026-11-29'\"")
 
     def __post_init__(self) -> None:
-        Job.__post_init__(self)
+        ReadingJob.__post_init__(self)
         self.policies  # noqa: B018 - refuses contradictory policies now, before any session
 
     @property

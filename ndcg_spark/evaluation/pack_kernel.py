@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ndcg_spark.arrays.grouping import coded
 from ndcg_spark.arrays.hashes import Words, hashed
 from ndcg_spark.arrays.keys import order_keys, sorted_within
 from ndcg_spark.arrays.ragged import joined, offsets_of, ranges
@@ -84,11 +85,11 @@ def _texts(run: pa.Array) -> pa.Array:
 
 
 def _packed(rows: pa.RecordBatch, packing: Packing) -> pa.RecordBatch:
-    query, queries = _coded(rows.column("query_id"))
+    query, queries = coded(rows.column("query_id"))
     is_run = "run_id" in rows.schema.names
     key = query
     if is_run:
-        run, runs = _coded(rows.column("run_id"))
+        run, runs = coded(rows.column("run_id"))
         key = query * len(runs) + run
     order, starts = _lists(key)
     first = starts if order is None else order[starts]
@@ -142,18 +143,6 @@ def parts_of(queries: pa.Array, parts: int) -> Ints:
     """The part that each query belongs to: the same on every machine, for runs and judgements."""
     words: Words = (hashed(queries) * _SPREAD) >> np.uint64(33)
     return (words % np.uint64(parts)).astype(np.int64)
-
-
-def _coded(ids: pa.Array) -> tuple[Ints, pa.Array]:
-    """Numbers and what they stand for; a null is the last one, if there is any."""
-    coded = ids if pa.types.is_dictionary(ids.type) else ids.dictionary_encode()
-    values = coded.dictionary
-    code = coded.indices
-    if code.null_count or values.null_count:
-        values = pa.concat_arrays([values, pa.nulls(1, values.type)])
-        code = code.fill_null(len(values) - 1)
-    numbers: Ints = code.to_numpy(zero_copy_only=False).astype(np.int64)
-    return numbers, values
 
 
 def _lists(key: Ints) -> tuple[Ints | None, Ints]:

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,6 +19,7 @@ from ndcg_spark.tables.files_kernel import (
     Column,
     Kind,
     Reading,
+    Reads,
     Split,
     arrow_type,
     find_name,
@@ -29,6 +30,7 @@ from ndcg_spark.tables.listing import DataFile, Listing
 from ndcg_spark.tables.paths import filesystem
 
 TASK_BYTES, LEAST = 128 * 2**20, 4 * 2**20  # compressed bytes that a task reads
+R = TypeVar("R", bound=Reads)
 Task = tuple[int, tuple[Split, ...]]  # the place of its reading, and what it reads
 
 
@@ -97,7 +99,7 @@ def contract_files(
     return Files(listing, reading, tuple(schema.names), not rows)
 
 
-def first_schema(reading: Reading, listing: Listing) -> tuple[DataFile, pa.Schema, int]:
+def first_schema(reading: Reads, listing: Listing) -> tuple[DataFile, pa.Schema, int]:
     """The first file that has rows, its columns and rows; the first one where none has."""
     system, _ = filesystem(listing.source)
     first = None
@@ -143,15 +145,15 @@ def _kind(
     return "score" if field.name == "score" else field.kind
 
 
-def tasks_of(sources: Sequence[Files], cores: int) -> list[Task]:
+def tasks_of(listings: Sequence[Listing], cores: int) -> list[Task]:
     """What every task reads: parts of about TASK_BYTES, fewer bytes where there are few in all."""
-    total = sum(source.listing.size for source in sources)
+    total = sum(listing.size for listing in listings)
     wanted = max(min(TASK_BYTES, total // (2 * cores) + 1), LEAST)
     found: list[Task] = []
-    for place, source in enumerate(sources):
+    for place, listing in enumerate(listings):
         held: list[Split] = []
         size = 0
-        for split in _splits(source.listing, wanted):
+        for split in _splits(listing, wanted):
             held.append(split)
             size += split.end - split.start
             if size >= wanted:
@@ -173,8 +175,8 @@ def _splits(listing: Listing, wanted: int) -> Iterator[Split]:
 def in_tasks(
     spark: SparkSession,
     tasks: Sequence[Task],
-    readings: Sequence[Reading],
-    kernel: Callable[[Reading, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    readings: Sequence[R],
+    kernel: Callable[[R, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
     schema: str,
 ) -> DataFrame:
     """What the kernel makes of each task's rows, lazily: read in the engine's tasks."""
@@ -183,10 +185,10 @@ def in_tasks(
 
 
 @dataclass(frozen=True)
-class _Task:
+class _Task(Generic[R]):
     tasks: tuple[Task, ...]
-    readings: tuple[Reading, ...]
-    kernel: Callable[[Reading, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    readings: tuple[R, ...]
+    kernel: Callable[[R, Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -196,7 +198,7 @@ class _Task:
                 yield from self.kernel(reading, _rows(reading, splits))
 
 
-def _rows(reading: Reading, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
+def _rows(reading: Reads, splits: Sequence[Split]) -> Iterator[pa.RecordBatch]:
     for split in splits:
         yield from read_split(reading, split)
 
@@ -212,7 +214,10 @@ def rows_of_files(spark: SparkSession, sources: Sequence[Files], cores: int) -> 
     kinds = {name: kind for source in sources for name, kind in source.kinds.items()}
     schema = ", ".join(f"`{name}` {SPARK_TYPES[kind]}" for name, kind in kinds.items())
     readings = [source.reading for source in sources]
-    return in_tasks(spark, tasks_of(sources, cores), readings, _Plain(tuple(kinds.items())), schema)
+    listings = [source.listing for source in sources]
+    return in_tasks(
+        spark, tasks_of(listings, cores), readings, _Plain(tuple(kinds.items())), schema
+    )
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -48,20 +48,52 @@ class Split:
     end: int
 
 
+Conform = Callable[[pa.RecordBatch | None, int], pa.RecordBatch]
+
+
+class Reads(Protocol):
+    """What a task needs to know of a source: where it lies, its role, and what to read of it."""
+
+    @property
+    def source(self) -> str: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def rows(self) -> int:
+        """How many are read at a time."""
+
+    def asked(self, file: DataFile, parquet: Any) -> tuple[list[str], Conform]:
+        """The columns to read of a file, and what makes of them the rows that are wanted; it is
+        given None and a number of rows where no column is read."""
+
+
+def in_file(reads: Reads, file: DataFile, column: str = "") -> str:
+    """A file, and a column of it, for an error."""
+    named = f", column {column!r}" if column else ""
+    return f"{reads.role}: the file {file.name!r}{named}"
+
+
 @dataclass(frozen=True)
 class Reading:
-    """What a task needs to know of a source: where it lies, its role, and the columns wanted."""
+    """The columns of a contract."""
 
     source: str
     role: str
     columns: tuple[Column, ...]
+    rows: int = ROWS
 
-    def where(self, file: DataFile, column: str = "") -> str:
-        named = f", column {column!r}" if column else ""
-        return f"{self.role}: the file {file.name!r}{named}"
+    def asked(self, file: DataFile, parquet: Any) -> tuple[list[str], Conform]:
+        schema = parquet.schema_arrow
+        own = {column.name: find(self, file, schema, column) for column in self.columns}
+        names = list(dict.fromkeys(name for name in own.values() if name is not None))
+
+        def conform(batch: pa.RecordBatch | None, rows: int) -> pa.RecordBatch:
+            return conformed(self, file, own, batch, rows)
+
+        return names, conform
 
 
-def read_split(reading: Reading, split: Split) -> Iterator[pa.RecordBatch]:
+def read_split(reading: Reads, split: Split) -> Iterator[pa.RecordBatch]:
     """The rows of a split, as the columns wanted.
 
     Raises:
@@ -79,9 +111,9 @@ def read_split(reading: Reading, split: Split) -> Iterator[pa.RecordBatch]:
             yield from _batches(reading, split.file, file, groups)
 
 
-def unreadable(reading: Reading, file: DataFile, problem: Exception) -> InputError:
+def unreadable(reading: Reads, file: DataFile, problem: Exception) -> InputError:
     reason = " ".join(str(problem).split())[:300]
-    return InputError("E105", f"{reading.where(file)} cannot be read as Parquet: {reason}")
+    return InputError("E105", f"{in_file(reading, file)} cannot be read as Parquet: {reason}")
 
 
 def _groups(file: Any, split: Split) -> list[int]:
@@ -100,16 +132,13 @@ def _groups(file: Any, split: Split) -> list[int]:
 
 
 def _batches(
-    reading: Reading, file: DataFile, parquet: Any, groups: list[int]
+    reading: Reads, file: DataFile, parquet: Any, groups: list[int]
 ) -> Iterator[pa.RecordBatch]:
-    schema = parquet.schema_arrow
-    own = {column.name: find(reading, file, schema, column) for column in reading.columns}
-    names = list(dict.fromkeys(name for name in own.values() if name is not None))
+    names, conform = reading.asked(file, parquet)
     if not names:
-        rows = sum(parquet.metadata.row_group(group).num_rows for group in groups)
-        yield conformed(reading, file, own, None, rows)
+        yield conform(None, sum(parquet.metadata.row_group(group).num_rows for group in groups))
         return
-    batches = parquet.iter_batches(ROWS, row_groups=groups, columns=names)
+    batches = parquet.iter_batches(reading.rows, row_groups=groups, columns=names)
     while True:
         try:
             batch = next(batches, None)
@@ -117,10 +146,10 @@ def _batches(
             raise unreadable(reading, file, problem) from None
         if batch is None:
             return
-        yield conformed(reading, file, own, batch, batch.num_rows)
+        yield conform(batch, batch.num_rows)
 
 
-def find(reading: Reading, file: DataFile, schema: pa.Schema, column: Column) -> str | None:
+def find(reading: Reads, file: DataFile, schema: pa.Schema, column: Column) -> str | None:
     """What the file calls a column (`find_name`), whose type fits.
 
     Raises:
@@ -132,7 +161,7 @@ def find(reading: Reading, file: DataFile, schema: pa.Schema, column: Column) ->
     return name
 
 
-def find_name(reading: Reading, file: DataFile, schema: pa.Schema, column: Column) -> str | None:
+def find_name(reading: Reads, file: DataFile, schema: pa.Schema, column: Column) -> str | None:
     """The column of exactly this name, else the one that differs in case only.
 
     None where its value comes from the path, or is given, or the file lacks an optional one.
@@ -147,20 +176,21 @@ def find_name(reading: Reading, file: DataFile, schema: pa.Schema, column: Colum
     if len(found) > 1:
         what = "of one name" if exact else "whose names differ only in case"
         raise InputError(
-            "E115", f"{reading.where(file)} has two columns {what}: {', '.join(found)}; rename one"
+            "E115",
+            f"{in_file(reading, file)} has two columns {what}: {', '.join(found)}; rename one",
         )
     if not found:
         if column.optional or column.given is not None:
             return None
         raise InputError(
             "E110",
-            f"{reading.where(file)} lacks the column {column.own!r}, which other files of this "
+            f"{in_file(reading, file)} lacks the column {column.own!r}, which other files of this "
             f"source have; it has: {', '.join(schema.names) or 'none'}",
         )
     return str(found[0])
 
 
-def refuse_type(reading: Reading, file: DataFile, column: Column, kind: pa.DataType) -> None:
+def refuse_type(reading: Reads, file: DataFile, column: Column, kind: pa.DataType) -> None:
     fits = {
         "text id": casts.is_text(kind),
         "whole id": casts.is_whole(kind),
@@ -173,7 +203,7 @@ def refuse_type(reading: Reading, file: DataFile, column: Column, kind: pa.DataT
         return
     raise InputError(
         "E112",
-        f"{reading.where(file, column.own)} is {casts.type_name(kind)}, not "
+        f"{in_file(reading, file, column.own)} is {casts.type_name(kind)}, not "
         f"{WANTED[column.kind]} as wanted; cast it, knowingly",
     )
 
@@ -207,9 +237,9 @@ def arrow_type(kind: Kind) -> pa.DataType:
     return pa.int64() if whole else pa.string() if "text" in kind else pa.float64()
 
 
-def cast(reading: Reading, file: DataFile, column: Column, values: pa.Array) -> pa.Array:
+def cast(reading: Reads, file: DataFile, column: Column, values: pa.Array) -> pa.Array:
     """The values in the type that the contract asks for."""
-    where = reading.where(file, column.own)
+    where = in_file(reading, file, column.own)
     if casts.is_nothing(values.type):
         return pa.nulls(len(values), arrow_type(column.kind))
     if column.kind in ("whole id", "integer"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from pyarrow import fs as pafs
 from pyspark.sql import DataFrame, SparkSession
@@ -32,6 +33,15 @@ UNREADABLE = re.compile(
     r"|EOFException|could not read page|checksum",
     re.IGNORECASE,
 )
+
+
+@dataclass(frozen=True)
+class Access:
+    """How sources are read: reader (arrow, engine, auto), glob patterns, a filter on partitions."""
+
+    reader: str = "auto"
+    glob: bool = False
+    where: str | None = None
 
 
 def read_qrels(
@@ -130,12 +140,8 @@ def read_table(
     *,
     glob: bool = False,
     local: bool = True,
-    narrowed: Callable[[T.StructType], T.StructType] = lambda schema: schema,
 ) -> DataFrame:
     """A Parquet path or ``table:NAME`` as it is stored; `role` names it in errors.
-
-    narrowed: takes what nobody needs out of a file's schema; nested fields above all, which the
-        embedded engine reads all of otherwise
 
     Raises:
         InputError: E101 to E105, E115, E150, naming role and path.
@@ -151,7 +157,7 @@ def read_table(
         found = reader.parquet(source)
         if spark.version.startswith("3."):  # its reader does not widen
             return found
-        wide = narrowed(T.StructType([_widened(field) for field in found.schema.fields]))
+        wide = T.StructType([_widened(field) for field in found.schema.fields])
         return found if wide == found.schema else reader.schema(wide).parquet(source)
 
     return _attempt(role, source, read)

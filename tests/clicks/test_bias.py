@@ -50,8 +50,8 @@ def test_clicks_over_expected_clicks(spark):
 def test_one_impression_by_hand(spark):
     """clicklogs.md C3: shown d1..d5, clicks d1 and d4, new order d4, d2, d1, lambda 1 / log2(1 + r)."""
     shown = spark.createDataFrame(
-        [(0, "q", f"d{r}", r, r in (1, 4)) for r in range(1, 6)],
-        "bucket int, query_id string, doc_id string, rank int, clicked boolean",
+        [(0, "q", f"d{r}", r, 1, int(r in (1, 4))) for r in range(1, 6)],
+        "bucket int, query_id string, doc_id string, rank int, n_impressions int, n_clicks int",
     )
     ranks = spark.createDataFrame(
         [("q", "d4", 1), ("q", "d2", 2), ("q", "d1", 3)],

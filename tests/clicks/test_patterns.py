@@ -9,14 +9,15 @@ import pyarrow as pa
 import pytest
 
 import ndcg_spark as nd
-from ndcg_spark.clicks.impressions import Shape, impressions
+from ndcg_spark.clicks.impressions import Impressions
+from ndcg_spark.clicks.log_kernel import Shape
 from ndcg_spark.clicks.patterns_kernel import Gains, _Read
 from ndcg_spark.clicks.states import (
     click_patterns,
     daily_state,
+    keys_of,
     merged_patterns,
     merged_state,
-    observed,
     unit_state,
 )
 from ndcg_spark.clicks.summary import arm_differences, click_summary, unit_summary
@@ -48,9 +49,12 @@ def log(seed=1, n=300, users=60):
 
 def day(spark, rows, shape=None, schema=LOG):
     shape = shape or Shape()
-    return click_patterns(
-        observed(impressions(spark.createDataFrame(rows, schema), shape), shape), shape
-    )
+    return patterns_of(spark.createDataFrame(rows, schema), shape)
+
+
+def patterns_of(table, shape, extra=()):
+    keys = keys_of(shape, extra)
+    return click_patterns(Impressions.of(table.sparkSession, table, shape).counted(keys), keys)
 
 
 def values(table, *keys):
@@ -129,7 +133,7 @@ def test_every_shape_gives_the_same_tables(spark):
     rows = log(n=80)
     found = {}
     for name, table, shape in shapes(spark, rows):
-        patterns = click_patterns(observed(impressions(table, shape), shape), shape)
+        patterns = patterns_of(table, shape)
         state = daily_state(patterns.repartition(3), MEASURES, Gains())
         found[name] = sorted(map(tuple, state.collect()))
     first = found.pop("nested")
@@ -170,7 +174,7 @@ def test_two_half_days_are_the_whole_day_exactly(spark):
 def test_buckets_are_the_same_on_every_engine(spark):
     """pmod(xxhash64(user), 1000), by Spark's definition of the hash (seed 42)."""
     users = [("i", DAY, user, user, "A", []) for user in BUCKETS]
-    rows = impressions(spark.createDataFrame(users, LOG), Shape()).collect()
+    rows = Impressions.of(spark, spark.createDataFrame(users, LOG), Shape()).table().collect()
     assert {r["query_id"]: r["bucket"] for r in rows} == BUCKETS
     assert not {r["user_id"] for r in rows} & set(BUCKETS)  # users leave as hashes only
 
@@ -250,8 +254,7 @@ def test_segments_bots_and_units(spark):
         for i, r in enumerate(log(n=90))
     ]
     shape = Shape(segments=("country", "device"))
-    table = impressions(spark.createDataFrame(rows, schema), shape)
-    patterns = click_patterns(observed(table, shape, ("query_id",)), shape, ("query_id",))
+    patterns = patterns_of(spark.createDataFrame(rows, schema), shape, ("query_id",))
     segments = ["country", "country|device"]
     state = daily_state(patterns, MEASURES[:1], Gains(), segments)
     n = {
@@ -358,6 +361,11 @@ def test_broken_impressions_are_counted_not_scored(spark, ranks, clicks, problem
     assert found == {problem: (1, ""), None: (1, "01")}
 
 
+def days(table, shape):
+    found = Impressions.of(table.sparkSession, table, shape).dates_there()
+    return [row["event_date"] for row in found.collect()]
+
+
 def test_days_in_another_time_zone(spark):
     rows = [("i", datetime.datetime(2026, 11, 29, 23, 30, tzinfo=datetime.UTC), [1])]
     table = spark.createDataFrame(
@@ -368,17 +376,17 @@ def test_days_in_another_time_zone(spark):
         ("Europe/Berlin", "2026-11-30"),
         ("America/New_York", DAY),
     ):
-        assert impressions(table, Shape(timezone=zone)).first()["event_date"] == expected
+        assert days(table, Shape(timezone=zone))[0] == expected
 
 
 def test_logs_without_what_is_needed_are_refused(spark):
     table = spark.createDataFrame([("i", [1])], "impression_id string, clicks array<int>")
     with pytest.raises(nd.InputError, match=r"E110.*event_ts"):
-        impressions(table, Shape())
+        Impressions.of(spark, table, Shape())
     dated = table.selectExpr("*", f"'{DAY}' as event_date")
     with pytest.raises(nd.InputError, match=r"E110.*country"):
-        impressions(dated, Shape(segments=("country",)))
+        Impressions.of(spark, dated, Shape(segments=("country",)))
     with pytest.raises(nd.InputError, match=r"E110.*clicks"):
-        impressions(dated.drop("clicks"), Shape())
+        Impressions.of(spark, dated.drop("clicks"), Shape())
     with pytest.raises(nd.UsageError, match="did you mean 'arm'"):
-        impressions(dated, Shape({"amr": "x"}))
+        Impressions.of(spark, dated, Shape({"amr": "x"}))
