@@ -123,7 +123,11 @@ class Inputs:
     @functools.cached_property
     def runs(self) -> DataFrame:
         """The runs' rows, lazily: run_id, query_id, doc_id, score or rank."""
-        return self._rows(self.runs_files, self.runs_tables, "runs")
+        rows = self._rows(self.runs_files, self.runs_tables, "runs")
+        if self.policies.ignore_identical_ids:
+            same = F.col("query_id").cast("string") == F.col("doc_id").cast("string")
+            rows = rows.where(~F.coalesce(same, F.lit(False)))
+        return rows
 
     @functools.cached_property
     def qrels(self) -> DataFrame:

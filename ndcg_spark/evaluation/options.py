@@ -65,8 +65,10 @@ class EvaluateJob(ScoringJob):
 class ImportTrecJob(Job):
     """TREC text files to Parquet: what `import-trec` can be told."""
 
-    qrels: str | None = option(None, "TREC qrels file, plain or gzip")
-    runs: list[str] = option([], "TREC run file, plain or gzip; repeatable")
+    qrels: str | None = option(
+        None, "judgements as text: TREC, BEIR's TSV, CSV, JSON lines; plain or compressed"
+    )
+    runs: list[str] = option([], "a run as text, likewise; repeatable")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ndcg_spark.arrays.grouping import coded
 from ndcg_spark.arrays.hashes import Words, hashed
@@ -33,11 +34,13 @@ class Packing:
     parts: of how many parts a query belongs to one
     deepest: with the policy `prune`, how many of a list's first documents are kept
     descending: whether the highest score is the best
+    others_only: leave out what a run lists under the query's own id
     """
 
     parts: int
     deepest: int | None = None
     descending: bool = True
+    others_only: bool = False
 
 
 def pack(batches: Iterable[pa.RecordBatch], packing: Packing) -> Iterator[pa.RecordBatch]:
@@ -50,13 +53,22 @@ def pack(batches: Iterable[pa.RecordBatch], packing: Packing) -> Iterator[pa.Rec
     for rows in chunks(batches):
         if "run_id" in rows.schema.names:
             names.update(_texts(rows.column("run_id")).unique().to_pylist())
-        yield _packed(rows, packing)
+            if packing.others_only:
+                rows = _others(rows)
+        if rows.num_rows:
+            yield _packed(rows, packing)
     if names:
         text = _record(pa.record_batch({"run_id": pa.array(sorted(names), pa.string())}))
         every = np.arange(packing.parts, dtype=np.int32)
         kinds = np.full(len(every), NAMES, np.int32)
         columns = [pa.array(every), pa.array(kinds), pa.array([text] * len(every), pa.binary())]
         yield pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+def _others(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows whose doc_id is not the query's id."""
+    query, doc = (rows.column(name).cast(pa.string()) for name in ("query_id", "doc_id"))
+    return rows.filter(pc.not_equal(query, doc).fill_null(True))
 
 
 def chunks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

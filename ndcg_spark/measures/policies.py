@@ -46,6 +46,9 @@ class Policies:
         "every measure has a cut-off: drop what lies deeper before the shuffle; counts and checks "
         "then see no further",
     )
+    ignore_identical_ids: bool = option(
+        False, "drop a document whose doc_id is the query's id before ranking (BEIR's ArguAna)"
+    )
     duplicate_docs: Literal["error", "max"] = option(
         "error", "a document twice in a list: refuse, or keep its best score"
     )
@@ -78,6 +81,11 @@ class Policies:
                 "document has no defined places; use order_by='score' or clean the run"
             )
 
+        if self.order_by == "rank" and self.ignore_identical_ids:
+            raise UsageError(
+                "ignore_identical_ids cannot go with order_by='rank': the ranks would have gaps"
+            )
+
     @property
     def over_orders(self) -> bool:
         """Whether tied documents stand for all their orders instead of one."""
@@ -97,6 +105,7 @@ class PolicyKeywords(TypedDict, total=False):
     rel: float
     depth: int | None
     prune: bool
+    ignore_identical_ids: bool
     duplicate_docs: Literal["error", "max"]
     duplicate_qrels: Literal["error", "max"]
     nan_score: Literal["error", "last"]

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark.errors import InputError, nearest
@@ -23,11 +22,11 @@ from ndcg_spark.tables.files_kernel import (
     Split,
     arrow_type,
     find_name,
+    opened,
     read_split,
-    unreadable,
 )
 from ndcg_spark.tables.listing import DataFile, Listing
-from ndcg_spark.tables.paths import filesystem
+from ndcg_spark.tables.text_kernel import TextTable
 
 TASK_BYTES, LEAST = 128 * 2**20, 4 * 2**20  # compressed bytes that a task reads
 R = TypeVar("R", bound=Reads)
@@ -75,7 +74,8 @@ def contract_files(
             "E110",
             f"{role} has no column {stray!r} to map{nearest(stray, own)}; it has: {', '.join(own)}",
         )
-    reading = Reading(listing.source, role, ())
+    every = tuple(Column(name, name_there, "text") for name, name_there in own.items())
+    reading = Reading(listing.source, role, every)
     file, schema, rows = first_schema(reading, listing)
     there = [*schema.names, *listing.keys]
     found: list[Column] = []
@@ -101,18 +101,14 @@ def contract_files(
 
 def first_schema(reading: Reads, listing: Listing) -> tuple[DataFile, pa.Schema, int]:
     """The first file that has rows, its columns and rows; the first one where none has."""
-    system, _ = filesystem(listing.source)
     first = None
     for file in listing.files:
-        try:
-            with system.open_input_file(file.path) as stream:
-                parquet = pq.ParquetFile(stream)
-                found = file, parquet.schema_arrow, parquet.metadata.num_rows
-                first = first or found
-                if found[2]:
-                    return found
-        except (pa.ArrowException, OSError) as problem:
-            raise unreadable(reading, file, problem) from None
+        with opened(reading, file) as table:
+            rows = table.has_rows if isinstance(table, TextTable) else table.metadata.num_rows
+            found = file, table.schema_arrow, int(rows)
+        first = first or found
+        if rows:
+            return found
     assert first is not None  # a listing has files
     return first
 

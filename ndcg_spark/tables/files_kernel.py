@@ -14,6 +14,7 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.tables import casts_kernel as casts
 from ndcg_spark.tables.listing import DataFile
 from ndcg_spark.tables.paths import filesystem
+from ndcg_spark.tables.text_kernel import COLUMNS, TextTable, is_text
 
 ROWS = 1_000_000  # read at a time
 CODED = ("query_id", "run_id")  # columns of few values: a dictionary of them is kept
@@ -99,16 +100,41 @@ def read_split(reading: Reads, split: Split) -> Iterator[pa.RecordBatch]:
     Raises:
         InputError: E105 for a file that cannot be read; E110, E112, E115 for its columns.
     """
+    with opened(reading, split.file) as found:
+        if isinstance(found, TextTable):
+            if split.start == 0:  # a text has no parts that could be read alone
+                names, conform = reading.asked(split.file, found)
+                for batch in found.batches():
+                    yield conform(batch.select(names), batch.num_rows)
+        elif groups := _groups(found, split):
+            yield from _batches(reading, split.file, found, groups)
+
+
+@contextlib.contextmanager
+def opened(reading: Reads, file: DataFile) -> Iterator[Any]:
+    """The Parquet file, or the text of a run or of judgements.
+
+    Raises:
+        InputError: E105 for a file that cannot be read.
+    """
     system, _ = filesystem(reading.source)
     with contextlib.ExitStack() as stack:
         try:
-            stream = stack.enter_context(system.open_input_file(split.file.path))
-            file = pq.ParquetFile(stream, page_checksum_verification=True)
+            stream = stack.enter_context(system.open_input_file(file.path))
+            head = stream.read(512)
+            stream.seek(0)
+            if (
+                reading.role in COLUMNS
+                and isinstance(reading, Reading)
+                and is_text(file.name, head, file.alone)
+            ):
+                names = {column.name: column.own for column in reading.columns}
+                found = TextTable(stream, reading.role, names, in_file(reading, file))
+            else:
+                found = pq.ParquetFile(stream, page_checksum_verification=True)
         except (pa.ArrowException, OSError) as problem:
-            raise unreadable(reading, split.file, problem) from None
-        groups = _groups(file, split)
-        if groups:
-            yield from _batches(reading, split.file, file, groups)
+            raise unreadable(reading, file, problem) from None
+        yield found
 
 
 def unreadable(reading: Reads, file: DataFile, problem: Exception) -> InputError:

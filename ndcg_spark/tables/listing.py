@@ -28,12 +28,16 @@ Values = tuple[tuple[str, str | None], ...]
 
 @dataclass(frozen=True)
 class DataFile:
-    """A data file: its place for the file system, its name below the source, size, partition."""
+    """A data file: its place for the file system, its name below the source, size, partition.
+
+    alone: the source is this file, and no directory
+    """
 
     path: str
     name: str
     size: int
     values: Values = ()
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,7 @@ def _below(role: str, source: str, system: pafs.FileSystem, root: str) -> list[D
     if info.type == pafs.FileType.NotFound:
         raise InputError("E101", f"{role}: the path {source!r} does not exist")
     if info.type == pafs.FileType.File:
-        return [DataFile(info.path, info.base_name, info.size or 0)]
+        return [DataFile(info.path, info.base_name, info.size or 0, alone=True)]
     every = system.get_file_info(pafs.FileSelector(root, recursive=True))
     _refuse_formats(role, source, root, every)
     found = []

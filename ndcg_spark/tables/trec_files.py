@@ -1,24 +1,23 @@
-"""TREC text files (qrels and runs, plain or gzip) to Arrow batches, line by line checked."""
+"""Text files of runs and judgements (tables/text_kernel.py) to Parquet."""
 
 from __future__ import annotations
 
-import gzip
-import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import IO, Any
+import contextlib
+from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.tables.paths import filesystem
+from ndcg_spark.tables.read import run_name
+from ndcg_spark.tables.text_kernel import TextTable
 
-LINES = 200_000  # lines held in memory at a time
-QRELS_LINE = "query_id iteration doc_id relevance"
-RUN_LINE = "query_id iteration doc_id rank score run_id"
-_SPACE = re.compile(r"[ \t\r\f\v]+")  # C's isspace; a file may hold other Unicode spaces in ids
-
-Parsed = tuple[list[str], Sequence[Any]]
+KNOWN = {
+    "qrels": ("query_id", "doc_id", "relevance", "gain", "iteration"),
+    "runs": ("run_id", "query_id", "doc_id", "score", "rank"),
+}
 
 
 def qrels_batches(path: str) -> Iterator[pa.RecordBatch]:
@@ -27,22 +26,13 @@ def qrels_batches(path: str) -> Iterator[pa.RecordBatch]:
     Raises:
         InputError: E160, naming the file, the line and what is wrong with it.
     """
-    schema = pa.schema(
-        [
-            ("query_id", pa.string()),
-            ("doc_id", pa.string()),
-            ("relevance", pa.int64() if _all_whole(path) else pa.float64()),
-            ("iteration", pa.string()),
-        ]
-    )
-    number = int if schema.field("relevance").type == pa.int64() else float
-
-    def parse(fields: list[str]) -> tuple[Any, ...]:
-        if len(fields) != 4:
-            raise ValueError(f"{len(fields)} fields instead of 4 ({QRELS_LINE})")
-        return fields[0], fields[2], number(_number(fields[3], "relevance")), fields[1]
-
-    return _batches(path, schema, parse)
+    whole = all(_whole(batch) for batch in _batches(path, "qrels"))
+    for batch in _batches(path, "qrels"):
+        if whole:
+            place = batch.schema.get_field_index("relevance")
+            grades = batch.column(place).cast(pa.int64())
+            batch = batch.set_column(place, "relevance", grades)
+        yield batch
 
 
 def run_batches(path: str) -> Iterator[pa.RecordBatch]:
@@ -51,23 +41,11 @@ def run_batches(path: str) -> Iterator[pa.RecordBatch]:
     Raises:
         InputError: E160, naming the file, the line and what is wrong with it.
     """
-    schema = pa.schema(
-        [
-            ("run_id", pa.string()),
-            ("query_id", pa.string()),
-            ("doc_id", pa.string()),
-            ("score", pa.float64()),
-            ("rank", pa.int64()),
-        ]
-    )
-
-    def parse(fields: list[str]) -> tuple[Any, ...]:
-        if len(fields) < 6:
-            raise ValueError(f"{len(fields)} fields instead of 6 ({RUN_LINE})")
-        rank = int(fields[3]) if fields[3].lstrip("-").isdigit() else None
-        return fields[5], fields[0], fields[2], _number(fields[4], "score"), rank
-
-    return _batches(path, schema, parse)
+    for batch in _batches(path, "runs"):
+        if "run_id" not in batch.schema.names:
+            names = pa.repeat(pa.scalar(run_name(path)), batch.num_rows)
+            batch = batch.append_column("run_id", names)
+        yield batch
 
 
 def write_parquet(batches: Iterator[pa.RecordBatch], path: str) -> int:
@@ -93,63 +71,30 @@ def _chain(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa
     yield from rest
 
 
-def _all_whole(path: str) -> bool:
-    for _, fields in _lines(path):
-        if len(fields) == 4 and not re.fullmatch(r"[+-]?\d+", fields[3]):
-            return False
-    return True
-
-
-def _number(text: str, what: str) -> float:
-    if not re.fullmatch(
-        r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?(inf|infinity|nan)", text, re.I
-    ):
-        raise ValueError(f"{what} {text!r} is not a number")
-    return float(text)
-
-
-def _batches(
-    path: str, schema: pa.Schema, parse: Callable[[list[str]], tuple[Any, ...]]
-) -> Iterator[pa.RecordBatch]:
-    rows: list[tuple[Any, ...]] = []
-    for number, fields in _lines(path):
+def _batches(path: str, role: str) -> Iterator[pa.RecordBatch]:
+    """
+    Raises:
+        InputError: E101, E105, E110 for a header without what is needed, E160 for a wrong line.
+    """
+    system, inner = filesystem(path)
+    with contextlib.ExitStack() as stack:
         try:
-            rows.append(parse(fields))
-        except ValueError as problem:
-            raise InputError("E160", f"{path}, line {number}: {problem}") from None
-        if len(rows) == LINES:
-            yield _batch(rows, schema)
-            rows = []
-    if rows:
-        yield _batch(rows, schema)
+            stream = stack.enter_context(system.open_input_file(inner))
+        except FileNotFoundError:
+            raise InputError("E101", f"the file {path!r} does not exist") from None
+        except OSError as problem:
+            raise InputError("E105", f"{path} cannot be read: {problem}") from None
+        table = TextTable(stream, role, {name: name for name in KNOWN[role]}, path)
+        value = {"qrels": ("relevance",), "runs": ("score", "rank")}[role]
+        there = table.schema_arrow.names
+        missing = [name for name in ("query_id", "doc_id") if name not in there]
+        if not set(value) & set(there):
+            missing.append(" or ".join(value))
+        if missing:
+            raise InputError("E110", f"{path}: missing column(s) {', '.join(missing)}")
+        yield from table.batches()
 
 
-def _batch(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    columns = [
-        pa.array(column, field.type)
-        for column, field in zip(zip(*rows, strict=True), schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _lines(path: str) -> Iterator[tuple[int, list[str]]]:
-    """Line numbers and fields of the content lines; blank lines and # comments are skipped."""
-    try:
-        with _opened(path) as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    text = line.decode("utf-8").strip(" \t\r\n\f\v")
-                except UnicodeDecodeError:
-                    raise InputError("E160", f"{path}, line {number}: not UTF-8 text") from None
-                if text and not text.startswith("#"):
-                    yield number, _SPACE.split(text)
-    except FileNotFoundError:
-        raise InputError("E101", f"the file {path!r} does not exist") from None
-    except (OSError, EOFError) as problem:
-        raise InputError("E105", f"{path} cannot be read: {problem}") from None
-
-
-def _opened(path: str) -> IO[bytes]:
-    with open(path, "rb") as file:
-        compressed = file.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rb") if compressed else open(path, "rb")  # type: ignore[return-value]
+def _whole(batch: pa.RecordBatch) -> bool:
+    grades = batch.column("relevance").to_numpy(zero_copy_only=False)
+    return bool(np.all(grades == np.rint(grades)) and np.all(np.abs(grades) < 2**53))

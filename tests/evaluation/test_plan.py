@@ -156,6 +156,26 @@ def test_given_ranks(spark):
     assert nd.evaluate(run, qrels, "RR", order_by="rank").first()["value"] == 0.5
 
 
+def test_a_document_that_is_the_query_itself(spark):
+    """BEIR's ArguAna asks with documents of the collection: it finds itself first."""
+    run = [("q", "q", 3.0), ("q", "a", 2.0), ("q", "b", 1.0), ("r", "r", 1.0), ("s", "s", None)]
+    tables = frames(spark, [("q", "b", 1), ("r", "a", 1), ("s", "q", 1)], run)
+    with pytest.raises(nd.UsageError, match="gaps"):
+        nd.evaluate(*tables, "RR", ignore_identical_ids=True, order_by="rank")
+    found = {
+        r["query_id"]: r for r in nd.evaluate(*tables, "RR", ignore_identical_ids=True).collect()
+    }
+    assert {q: (r["value"], r["n_ret"]) for q, r in found.items()} == {
+        "q": (0.5, 2), "r": (0.0, 0), "s": (0.0, 0),
+    }  # fmt: skip
+    with pytest.raises(Exception, match="E122"):
+        nd.evaluate(*tables, "RR").collect()
+    numbers = [(1, 1, 3.0), (1, 2, 2.0)]
+    run = spark.createDataFrame(numbers, "query_id int, doc_id bigint, score double")
+    qrels = spark.createDataFrame([(1, 2, 1)], "query_id int, doc_id bigint, relevance int")
+    assert nd.evaluate(run, qrels, "RR", ignore_identical_ids=True).first()["value"] == 1.0
+
+
 def test_a_gain_column_overrides(spark):
     run = spark.createDataFrame([("q", "a", 2.0), ("q", "b", 1.0)], RUN)
     qrels = spark.createDataFrame(
