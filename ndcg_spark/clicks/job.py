@@ -112,12 +112,12 @@ def _patterns(
 ) -> tuple[DataFrame, DataFrame]:
     """The day's patterns, staged: with the keys of --units, and without."""
     extra = [f"{unit}_id" for unit in job.units]
-    made, _ = patterns_of(job, log)
+    made, shape = patterns_of(job, log)
     name = "all_patterns" if extra else "click_patterns"
     whole = _staged(engine, output, name, date, made)
     if not extra:
         return whole, whole
-    summed = merged_patterns(whole.drop(*extra))
+    summed = merged_patterns(whole.drop(*[key for key in extra if key not in shape.segments]))
     return whole, _staged(engine, output, "click_patterns", date, summed)
 
 

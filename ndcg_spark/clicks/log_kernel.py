@@ -96,7 +96,8 @@ class Log:
     def every(self) -> tuple[str, ...]:
         """All columns of IMPRESSIONS."""
         keys = ("event_date", "arm", "is_bot", "bucket", "query_id", "user_id")
-        return (*keys, *self.shape.segments, *self.lists, "doc_ids", "n_not_shown")
+        every = (*keys, *self.shape.segments, *self.lists, "doc_ids", "n_not_shown")
+        return tuple(dict.fromkeys(every))
 
     @property
     def by_ids(self) -> bool:

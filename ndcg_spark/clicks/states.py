@@ -28,7 +28,8 @@ def click_patterns(observed: DataFrame, keys: Sequence[str]) -> DataFrame:
 
 def keys_of(shape: Shape, extra: Sequence[str] = ()) -> tuple[str, ...]:
     """The keys of CLICK_PATTERNS: event_date, arm, is_bot, bucket, <segments>, <extra>."""
-    return ("event_date", "arm", "is_bot", "bucket", *shape.segments, *extra)
+    every = ("event_date", "arm", "is_bot", "bucket", *shape.segments, *extra)
+    return tuple(dict.fromkeys(every))
 
 
 def merged_patterns(several: DataFrame) -> DataFrame:

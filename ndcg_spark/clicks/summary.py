@@ -98,7 +98,7 @@ def unit_summary(state: DataFrame, unit: str) -> DataFrame:
         F.count(some).alias("known"),
         (exact(F.when(n > 0, mean)) * unscaled).alias("total"),
         (exact(F.when(n > 0, mean * mean)) * unscaled).alias("squares"),
-        (exact(F.when(n > 0, F.col("sum"))) / F.sum(n) * unscaled).alias("weighted"),
+        (exact(F.when(n > 0, F.col("sum"))) / _some(F.sum(n)) * unscaled).alias("weighted"),
         (exact(F.when(n > 0, mean * root)) / exact(F.when(n > 0, root))).alias("sqrt_weighted"),
     )
     kernel = functools.partial(
@@ -110,10 +110,10 @@ def unit_summary(state: DataFrame, unit: str) -> DataFrame:
 def _unit_means(sums: DataFrame, unit: str) -> DataFrame:
     """DAILY without its intervals, from sums over units."""
     known = F.col("known")
-    center = F.col("total") / known
+    center = F.col("total") / _some(known)
     spread = F.greatest(F.col("squares") - known * center * center, F.lit(0.0))
-    std = F.when(known > 1, F.sqrt(spread / (known - 1)))
-    se = std / F.sqrt(known.cast("double"))
+    std = F.sqrt(spread / F.when(known > 1, known - 1))
+    se = std / F.sqrt(_some(known).cast("double"))
     none = F.lit(None)
     return sums.select(
         "segment",
@@ -134,6 +134,11 @@ def _unit_means(sums: DataFrame, unit: str) -> DataFrame:
         "weighted",
         "sqrt_weighted",
     )
+
+
+def _some(count: Column) -> Column:
+    """The count, null where it is 0: engines refuse to divide by that."""
+    return F.when(count > 0, count)
 
 
 def _by_arms(state: DataFrame) -> DataFrame:

@@ -26,6 +26,7 @@ from ndcg_spark.tables.files import contract_files, rows_of_files
 from ndcg_spark.tables.listing import Listing, listed
 from ndcg_spark.tables.read import Access, read_table, readable_files
 
+FILTERED = ("runs", "impressions")  # what --where filters, or is refused for
 IN_MESSAGE = 2**20  # bytes that are sent to the engine; more goes through a file where it sees ours
 
 
@@ -77,7 +78,16 @@ def file_source(spark: SparkSession, table: Table, access: Access) -> str | None
 
 
 def engine_table(spark: SparkSession, role: str, table: Table, access: Access) -> DataFrame:
-    """The same as `table_of`, with glob patterns where they were asked for."""
+    """The same as `table_of`, with glob patterns where they were asked for.
+
+    Raises:
+        UsageError: for a filter on partitions, which only files read by the tasks have.
+    """
+    if access.where and role in FILTERED:
+        raise UsageError(
+            f"--where filters files that are read with --reader arrow; the {role} are read by the "
+            "engine, so filter the table itself"
+        )
     if isinstance(table, (str, os.PathLike)):
         local = sees_local_files(spark)
         return read_table(spark, role, os.fspath(table), glob=access.glob, local=local)
@@ -94,7 +104,10 @@ def files_or_table(
     """
     if (source := file_source(spark, table, access)) is None:
         return engine_table(spark, role, table, access)
-    return listed(role, source, access.glob).where(role, access.where)
+    listing = listed(role, source, access.glob)
+    if role in FILTERED or listing.keys:  # judgements need not be partitioned as the runs are
+        listing = listing.where(role, access.where)
+    return listing
 
 
 def contract_rows(

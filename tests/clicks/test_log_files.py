@@ -304,6 +304,31 @@ def test_segments_of_any_type(clicks, kind):
     assert {f"country={name}" for name in names} <= found
 
 
+def test_a_filter_on_partitions(clicks, tmp_path):
+    for country, table in (("de", nested()), ("fr", nested().slice(0, 1))):
+        (tmp_path / "log" / f"country={country}").mkdir(parents=True)
+        pq.write_table(table, tmp_path / "log" / f"country={country}" / "0.parquet")
+    right(clicks(tmp_path / "log", "--where", "country = 'de'"))
+    refused(clicks(tmp_path / "log", "--where", "land = 'de'"), "E119", "country")
+    flags = ("--where", "country = 'de'", "--reader", "engine")
+    code, _, err = clicks(tmp_path / "log", *flags)
+    assert code == 2  # it would be ignored else
+    assert "--where" in err
+
+
+def test_a_key_as_a_segment(clicks):
+    """The arm, or the query that --units counts by too."""
+    table = nested().append_column("arm", pa.array(["A", "B", "A"]))
+    table = table.append_column("query_id", pa.array(["q", "q", "r"]))
+    for flags, names in (
+        (["--segments", "arm"], {"arm=A", "arm=B"}),
+        (["--segments", "query_id", "--units", "query"], {"query_id=q", "query_id=r"}),
+    ):
+        code, out, err = clicks(table, *flags)
+        assert code == 0, err
+        assert names <= {row["segment"] for row in json.loads(out)["daily"]}
+
+
 def test_types_that_differ_between_files(clicks, tmp_path):
     place = tmp_path / "several"
     place.mkdir()
