@@ -101,10 +101,11 @@ class LogReading:
 
 def _complete(parquet: Any, name: str) -> bool:
     """Whether the file says of a column that no value is missing."""
-    if name not in parquet.schema_arrow.names:
-        return False
     data = parquet.metadata
-    place = [data.schema.column(n).path for n in range(data.num_columns)].index(name)
+    paths = [data.schema.column(place).path for place in range(data.num_columns)]
+    if name not in paths:
+        return False
+    place = paths.index(name)
     groups = (data.row_group(number).column(place) for number in range(data.num_row_groups))
     return all(
         group.is_stats_set and group.statistics.has_null_count and not group.statistics.null_count

@@ -329,6 +329,26 @@ def test_a_key_as_a_segment(clicks):
         assert names <= {row["segment"] for row in json.loads(out)["daily"]}
 
 
+def test_keys_that_have_no_text(clicks):
+    table = nested().append_column("user_id", pa.array([{"a": 1}] * 3))
+    refused(clicks(table), "E112", "user_id", "no text")
+
+
+def test_users_that_are_missing_are_their_impressions(clicks, tmp_path):
+    """Whether the file says that some are missing or not, the buckets are the same."""
+    buckets = []
+    for users in (["a", "b", "c"], ["a", None, None]):
+        code, _, err = clicks(nested().append_column("user_id", pa.array(users, pa.string())))
+        assert code == 0, err
+        rows = pq.read_table(tmp_path / "out" / "click_patterns").to_pylist()
+        buckets.append(sorted(row["bucket"] for row in rows))
+    names = ("a", "b", "c"), ("a", "2", "3")
+    expected = [
+        sorted((by_hand(n) - (by_hand(n) >> 63 << 64)) % 1000 for n in own) for own in names
+    ]
+    assert buckets == expected
+
+
 def test_types_that_differ_between_files(clicks, tmp_path):
     place = tmp_path / "several"
     place.mkdir()
