@@ -84,6 +84,13 @@ def lengths(column: pa.ListArray) -> Ints:
     return counts
 
 
+def with_entries(lists: pa.Array, entries: pa.Array) -> pa.ListArray:
+    """Plain lists of the same lengths with these entries; null stays null."""
+    ends = pa.array(offsets_of(lengths(lists)).astype(np.int32))
+    missing = lists.is_null() if lists.null_count else None
+    return pa.ListArray.from_arrays(ends, entries, mask=missing)
+
+
 def offsets_of(sizes: npt.NDArray[Any]) -> Ints:
     """Where ragged lists of these sizes begin, and where the last ends."""
     offsets: Ints = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))

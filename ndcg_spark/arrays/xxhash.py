@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ndcg_spark.arrays.hashes import words_of
 from ndcg_spark.measures.batch import Ints
 
 Words = npt.NDArray[np.uint64]
@@ -19,15 +20,7 @@ _STRIPE = 32
 
 def xxhash64(texts: pa.Array) -> Ints:
     """(texts,) the hash of each text's UTF-8 bytes; of a null as of an empty text."""
-    texts = texts.cast(pa.large_string()).fill_null("")
-    _, offsets, data = texts.buffers()
-    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    used = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]] if data and len(ends) else b""
-    padded = np.zeros(len(used) + 8, np.uint8)  # the last word may reach beyond the end
-    padded[: len(used)] = used
-    words = np.ndarray((len(used) + 1,), "<u8", padded.data, strides=(1,))
-    size = np.diff(ends)
-    at = ends[:-1] - (ends[0] if len(ends) else 0)
+    words, at, size = words_of(texts.cast(pa.large_string()).fill_null(""))
     with np.errstate(over="ignore"):
         state = _stripes(words, at, size) + size.astype(np.uint64)
         return _finished(_tail(state, words, at, size)).view(np.int64)
@@ -49,14 +42,13 @@ def _stripes(words: Words, at: Ints, size: Ints) -> Words:
             lane[open_] = _round(lane[open_], words[start + 8 * place])
         done += _STRIPE
         open_ = open_[size[long[open_]] >= done + _STRIPE]
-    merged = sum((_left(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True)), _ZERO)
+    merged = sum(
+        (_left(lane, by) for lane, by in zip(lanes, (1, 7, 12, 18), strict=True)), np.uint64(0)
+    )
     for lane in lanes:
         merged = (merged ^ _round(np.zeros_like(lane), lane)) * _P1 + _P4
     state[long] = merged
     return state
-
-
-_ZERO = np.uint64(0)
 
 
 def _tail(state: Words, words: Words, at: Ints, size: Ints) -> Words:

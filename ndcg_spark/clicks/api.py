@@ -113,7 +113,7 @@ def patterns(log: Table, **options: Unpack[PatternKeywords]) -> DataFrame:
         InputError: for missing columns or wrong types.
     """
     job = _job(ClicksJob, options, PatternKeywords)
-    found, _ = patterns_of(job, log_of(job, session_of(log), log).on(job.dates))
+    found, _ = patterns_of(job, log_of(job, session_of(log), log))
     return found
 
 
@@ -172,7 +172,7 @@ def qrels(log: Table, **options: Unpack[QrelsKeywords]) -> DataFrame:
     options: those of ``ndcg-spark click-labels``, such as ``method="ctr"``
     """
     job = _job(ClickLabelsJob, options, QrelsKeywords)
-    shown = log_of(job, session_of(log), log).on(job.dates).shown(["query_id"])
+    shown = log_of(job, session_of(log), log).shown(["query_id"])
     counts = click_counts(shown)
     days = job.days if job.per_days else 1
     found = click_qrels(counts, job.method, job.grades_of_clicks, days, job.beta)

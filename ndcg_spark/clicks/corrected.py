@@ -64,7 +64,6 @@ def bias_of(job: ClickBiasJob, log: Impressions, candidate: DataFrame | None) ->
     Raises:
         InputError: E137 for clicks at ranks without a propensity, E103 without impressions.
     """
-    log = log.on(job.dates)
     shown = log.shown(["bucket", "query_id"])
     position = positions_of(job, click_counts(shown))
     found = position.propensities

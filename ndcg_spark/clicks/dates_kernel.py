@@ -42,19 +42,13 @@ def text_date(text: str) -> str:
     return str(_normal(pa.array([text]))[0].as_py())
 
 
-def is_date(kind: pa.DataType) -> bool:
-    """Whether event_date may have this type."""
-    own = casts.value_type(kind)
-    return casts.is_text(own) or pa.types.is_date(own) or pa.types.is_timestamp(own)
-
-
 def _of_date(column: pa.Array, timezone: str, where: str) -> pa.Array:
     if casts.is_nothing(column.type):
         return pa.nulls(len(column), pa.string())
     if casts.is_text(column.type):
         coded = column.dictionary_encode()
         return _normal(coded.dictionary).take(coded.indices)
-    if not is_date(column.type):
+    if not (pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)):
         raise InputError("E112", f"{where} is {casts.type_name(column.type)}, not {KINDS}")
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
         column = _local(column, timezone)

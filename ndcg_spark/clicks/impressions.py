@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 
 from ndcg_spark.clicks.dates_kernel import text_date
 from ndcg_spark.clicks.log_files_kernel import FromFiles, LogReading, result_fields, side_by_side
-from ndcg_spark.clicks.log_kernel import KEYS, NESTED, FromTable, Log, Shape, impressions
+from ndcg_spark.clicks.log_kernel import KEYS, KINDS, NESTED, FromTable, Log, Shape, impressions
 from ndcg_spark.clicks.log_shape_kernel import kind_of, own_names
 from ndcg_spark.clicks.patterns_kernel import PatternCounts, RowCounts, ShownCounts
 from ndcg_spark.engine.sessions import cores_of
@@ -27,7 +27,6 @@ from ndcg_spark.tables.segments import ALL, segment_text
 
 WITH_BOTS = "all+bots"  # the segment of all impressions, bots included
 COUNTS = {"n": "bigint", "n_not_shown": "bigint"}
-KINDS = {"is_bot": "boolean", "bucket": "int"}  # others are text
 Kernel = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -52,7 +51,7 @@ class Impressions:
         once: bool = False,
         days: Sequence[str] = (),
     ) -> Impressions:
-        """The log, looked at; of files that lie under other days nothing is.
+        """The log of some days (of all without), looked at; of files under other days nothing is.
 
         Raises:
             InputError: E110 for missing columns, E112 for wrong types, E115 for two of one name;
@@ -70,7 +69,7 @@ class Impressions:
         log = _looked_at(types, shape)
         if once and "impression_id" not in log.has:
             raise InputError("E110", "impressions: --deduplicate needs the column impression_id")
-        return cls(spark, log, source, once)
+        return cls(spark, dataclasses.replace(log, days=tuple(days)), source, once)
 
     def on(self, days: Sequence[str]) -> Impressions:
         """Those of some days, 2026-11-29; where a partition says the day, no others are read.

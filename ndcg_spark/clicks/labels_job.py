@@ -22,7 +22,7 @@ def click_labels(job: ClickLabelsJob) -> dict[str, Any]:
         raise UsageError("click-labels needs --out DIR")
     output = Output(job.out, job.partitions, [job.impressions or ""])
     with opened_log(job) as (engine, log), output.writing(["qrels"]):
-        counts = click_counts(log.on(job.dates).shown(["query_id"]))
+        counts = click_counts(log.shown(["query_id"]))
         days = job.days if job.per_days else 1
         qrels = click_qrels(counts, job.method, job.grades_of_clicks, days, job.beta)
         place = output.staged("qrels")

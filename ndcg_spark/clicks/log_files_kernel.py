@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 
-from ndcg_spark.arrays.ragged import lengths, offsets_of
+from ndcg_spark.arrays.ragged import with_entries
 from ndcg_spark.clicks.log_kernel import NESTED, Log, impressions
 from ndcg_spark.errors import InputError
 from ndcg_spark.tables import casts_kernel as casts
@@ -29,6 +28,7 @@ class LogReading:
     log: Log
     role: str = "impressions"
     rows: int = ROWS
+    as_text: ClassVar[Mapping[str, str]] = {}  # a log is no text
 
     def asked(self, file: DataFile, parquet: Any) -> tuple[list[str], Conform]:
         """The columns to read; raises E110, E112 and E115 for what the file has instead."""
@@ -133,13 +133,8 @@ def _leaves(parquet: Any, whole: str, fields: set[str]) -> list[str]:
 def side_by_side(column: pa.Array, fields: dict[str, str]) -> dict[str, pa.Array]:
     """The fields of a list of structs as lists."""
     flat = column.flatten()
-    ends = pa.array(offsets_of(lengths(column)).astype(np.int32))
-    missing = column.is_null() if column.null_count else None
     own = dict(zip([f.name for f in flat.type], flat.flatten(), strict=True))
-    return {
-        name: pa.ListArray.from_arrays(ends, own[field], mask=missing)
-        for name, field in fields.items()
-    }
+    return {name: with_entries(column, own[field]) for name, field in fields.items()}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ndcg_spark.arrays.ragged import lengths, offsets_of
+from ndcg_spark.arrays.ragged import lengths, offsets_of, with_entries
 from ndcg_spark.arrays.xxhash import xxhash64
 from ndcg_spark.clicks.dates_kernel import dates
 from ndcg_spark.clicks.patterns_kernel import Gains
@@ -23,6 +23,7 @@ KEYS = ("impression_id", "event_ts", "event_date", "query_id", "user_id", "arm",
 ITEMS = ("doc_id", "rank", "dwell_s", "propensity")
 NESTED, CLICKED = "results", "clicked_ids"
 ALL_ARMS = "all"
+KINDS = {"is_bot": "boolean", "bucket": "int"}  # of keys that are no text
 Where = Callable[[str], str]  # names a column of ours in an error
 Convert = Callable[[pa.Array, str], pa.Array]
 
@@ -107,8 +108,8 @@ class Log:
     def schema(self) -> str:
         """IMPRESSIONS as the log has it, for an engine; of a long log with a number for a list."""
         kinds = {
-            "is_bot": "boolean", "bucket": "int", "n_not_shown": "bigint", "ranks": "bigint",
-            "doc_ids": "string", "dwell": "double", **dict.fromkeys(self.shape.events, "double"),
+            **KINDS, "n_not_shown": "bigint", "ranks": "bigint", "dwell": "double",
+            **dict.fromkeys(self.shape.events, "double"),
         }  # fmt: skip
         lists = () if self.kind == "long" else ("ranks", "doc_ids", "dwell", *self.shape.events)
         own = {name: kinds.get(name, "string") for name in self.wanted}
@@ -205,10 +206,7 @@ def listed(column: pa.Array, convert: Convert, where: str) -> pa.Array:
         return pa.nulls(len(column), pa.list_(convert(pa.nulls(0), where).type))
     if not casts.is_list(column.type):
         raise InputError("E112", f"{where} is {casts.type_name(column.type)}, not a list")
-    ends = pa.array(offsets_of(lengths(column)).astype(np.int32))
-    return pa.ListArray.from_arrays(
-        ends, convert(column.flatten(), where), mask=column.is_null() if column.null_count else None
-    )
+    return with_entries(column, convert(column.flatten(), where))
 
 
 def _clicked(rows: pa.RecordBatch, where: Where) -> tuple[pa.Array, pa.Array]:
@@ -228,14 +226,10 @@ def _clicked(rows: pa.RecordBatch, where: Where) -> tuple[pa.Array, pa.Array]:
     keys = _keys_of(shown, hit, row_of)
     is_hit = np.isin(keys[0], keys[1])
     number = pc.if_else(shown.is_valid(), pa.array(is_hit.astype(np.float64)), None)
-    ends = pa.array(offsets_of(lengths(docs)).astype(np.int32))
-    clicked = pa.ListArray.from_arrays(
-        ends, number, mask=docs.is_null() if docs.null_count else None
-    )
     own, first = np.unique(keys[1], return_index=True)
     missing = ~np.isin(own, keys[0])
     count = np.bincount(row_of[1][first[missing]], minlength=len(rows))
-    return clicked, pa.array(count.astype(np.int64))
+    return with_entries(docs, number), pa.array(count.astype(np.int64))
 
 
 def _keys_of(shown: pa.Array, hit: pa.Array, row_of: list[Ints]) -> list[Ints]:

@@ -153,8 +153,7 @@ class RowCounts:
 
 def _ones(rows: pa.RecordBatch) -> pa.RecordBatch:
     """The rows with n = 1."""
-    own = dict(zip(rows.schema.names, rows.columns, strict=True))
-    return pa.record_batch({**own, "n": pa.array(np.ones(rows.num_rows, np.int64))})
+    return rows.append_column("n", pa.array(np.ones(rows.num_rows, np.int64)))
 
 
 def _any(lists: pa.ListArray) -> pa.Array:

@@ -27,7 +27,7 @@ def shape_of(job: LogJob) -> Shape:
 
 @contextlib.contextmanager
 def opened_log(job: LogJob) -> Iterator[tuple[Engine, Impressions]]:
-    """The session, and the log of all days.
+    """The session, and the log of the job's days.
 
     Raises:
         InputError: for a log that cannot be read, or lacks columns.
@@ -38,7 +38,7 @@ def opened_log(job: LogJob) -> Iterator[tuple[Engine, Impressions]]:
 
 
 def log_of(job: LogJob, spark: SparkSession, table: Table) -> Impressions:
-    """The log of all days, out of files or a table."""
+    """The log of the job's days, out of files or a table."""
     source = files_or_table(spark, "impressions", table, job.access)
     once = isinstance(job, ClicksJob) and job.deduplicate
     return Impressions.of(spark, source, shape_of(job), once, job.dates)

@@ -104,10 +104,17 @@ def files_or_table(
     """
     if (source := file_source(spark, table, access)) is None:
         return engine_table(spark, role, table, access)
+    return filtered(role, source, access)
+
+
+def filtered(role: str, source: str, access: Access) -> Listing:
+    """The files of a path that --where keeps; judgements need not be partitioned as the runs are.
+
+    Raises:
+        InputError: E101, E102, E104, E117 to E119, E150, E156, naming role and source.
+    """
     listing = listed(role, source, access.glob)
-    if role in FILTERED or listing.keys:  # judgements need not be partitioned as the runs are
-        listing = listing.where(role, access.where)
-    return listing
+    return listing.where(role, access.where) if role in FILTERED or listing.keys else listing
 
 
 def contract_rows(

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark.engine.inputs import Table, engine_table, file_source
+from ndcg_spark.engine.inputs import Table, engine_table, file_source, filtered
 from ndcg_spark.engine.sessions import cores_of
 from ndcg_spark.engine.shuffle import SHUFFLE, is_on, parts_of_session
 from ndcg_spark.errors import InputError, InputWarning
@@ -22,7 +22,6 @@ from ndcg_spark.measures import Policies
 from ndcg_spark.tables.contracts import QRELS, RANKED_RUNS, RUNS, Contract, conform, same_ids
 from ndcg_spark.tables.files import Files, contract_files, in_tasks, rows_of_files, tasks_of
 from ndcg_spark.tables.files_kernel import Reading
-from ndcg_spark.tables.listing import listed
 from ndcg_spark.tables.read import Access, run_name
 
 DOCUMENTS_A_PART, DOCUMENT_BYTES = 400_000, 8  # compressed: a score and an id
@@ -80,7 +79,7 @@ class Inputs:
         contract = runs_contract(self.policies)
         own = columns.get("run_id", "run_id")
         if (source := self._file_source(table, access)) is not None:
-            listing = listed("runs", source, access.glob).where("runs", access.where)
+            listing = filtered("runs", source, access)
             name = None if "run_id" in columns else run_name(source)
             files = contract_files(listing, contract, columns, {"run_id": name} if name else {})
             self.runs_files.append(files)
@@ -92,7 +91,7 @@ class Inputs:
                 self.hints.append(f"{hint[0].upper()}{hint[1:]}")
                 _warn(f"runs: {hint}")
             return
-        rows = self._table("runs", table, access)
+        rows = engine_table(self.spark, "runs", table, access)
         added = None
         if own.casefold() not in {column.casefold() for column in rows.columns}:
             added = "run"
@@ -105,16 +104,11 @@ class Inputs:
 
     def _add_qrels(self, table: Table, columns: Columns, access: Access) -> None:
         if (source := self._file_source(table, access)) is not None:
-            listing = listed("qrels", source, access.glob)
-            if access.where and listing.keys:
-                listing = listing.where("qrels", access.where)
+            listing = filtered("qrels", source, access)
             self.qrels_files.append(contract_files(listing, QRELS, columns))
         else:
-            rows = self._table("qrels", table, access)
+            rows = engine_table(self.spark, "qrels", table, access)
             self.qrels_tables.append(conform(rows, QRELS, columns))
-
-    def _table(self, role: str, table: Table, access: Access) -> DataFrame:
-        return engine_table(self.spark, role, table, access)
 
     def _file_source(self, table: Table, access: Access) -> str | None:
         """The path of files that the tasks can read; None for a table, and where they cannot."""

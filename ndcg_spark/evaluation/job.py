@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.engine.inputs import contract_rows
-from ndcg_spark.engine.running import materialized, now, opened, refused
+from ndcg_spark.engine.running import materialized, now, opened
 from ndcg_spark.engine.sessions import GATHERED, Engine
 from ndcg_spark.engine.shuffle import SHUFFLE
 from ndcg_spark.errors import InputError, JoinWarning, UsageError
@@ -134,10 +134,10 @@ def _diagnosed(inputs: Inputs, measures: Sequence[Measure]) -> Iterator[None]:
         yield
     except Exception as problem:
         if REFUSED not in str(problem):
-            raise refused(problem) from problem.__cause__
+            raise
         found = problems(inputs.runs, inputs.qrels, measures, inputs.policies)
         if not found:
-            raise refused(problem) from None
+            raise
         said = refusal(found)
         raise InputError(said.code, ". ".join([said.message, *inputs.hints])) from None
 
@@ -246,10 +246,7 @@ def _aggregate(
 ) -> list[dict[str, Any]]:
     """The aggregate's rows, by run, segment and the order in which the measures were asked for."""
     place = {str(measure): index for index, measure in enumerate(measures)}
-    try:
-        rows = [row.asDict() for row in summarize_lists(scores, measures, weights).collect()]
-    except Exception as problem:
-        raise refused(problem) from problem.__cause__
+    rows = [row.asDict() for row in summarize_lists(scores, measures, weights).collect()]
     return sorted(rows, key=lambda row: (row["run_id"], row["segment"], place[row["measure"]]))
 
 

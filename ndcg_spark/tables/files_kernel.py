@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -63,6 +63,10 @@ class Reads(Protocol):
     def rows(self) -> int:
         """How many are read at a time."""
 
+    @property
+    def as_text(self) -> Mapping[str, str]:
+        """Our name -> the source's name of its columns, where it may be a text; none else."""
+
     def asked(self, file: DataFile, parquet: Any) -> tuple[list[str], Conform]:
         """The columns to read of a file, and what makes of them the rows that are wanted; it is
         given None and a number of rows where no column is read."""
@@ -82,6 +86,10 @@ class Reading:
     role: str
     columns: tuple[Column, ...]
     rows: int = ROWS
+
+    @property
+    def as_text(self) -> Mapping[str, str]:
+        return {c.name: c.own for c in self.columns} if self.role in COLUMNS else {}
 
     def asked(self, file: DataFile, parquet: Any) -> tuple[list[str], Conform]:
         schema = parquet.schema_arrow
@@ -123,12 +131,8 @@ def opened(reading: Reads, file: DataFile) -> Iterator[Any]:
             stream = stack.enter_context(system.open_input_file(file.path))
             head = stream.read(512)
             stream.seek(0)
-            if (
-                reading.role in COLUMNS
-                and isinstance(reading, Reading)
-                and is_text(file.name, head, file.alone)
-            ):
-                names = {column.name: column.own for column in reading.columns}
+            names = reading.as_text
+            if names and is_text(file.name, head, file.alone):
                 found = TextTable(stream, reading.role, names, in_file(reading, file))
             else:
                 found = pq.ParquetFile(stream, page_checksum_verification=True)
