@@ -89,7 +89,7 @@ def engine_table(spark: SparkSession, role: str, table: Table, access: Access) -
             "engine, so filter the table itself"
         )
     if isinstance(table, (str, os.PathLike)):
-        local = sees_local_files(spark)
+        local = not is_remote(spark)  # a cluster's files are looked at from here too
         return read_table(spark, role, os.fspath(table), glob=access.glob, local=local)
     return table_of(role, table, spark)
 
