@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from ndcg_spark.measures import cutoffs, ties
-from ndcg_spark.measures.additive import AdditiveMeasure, ratio
+from ndcg_spark.measures.additive import AdditiveMeasure, PlacedMeasure, ratio
 from ndcg_spark.measures.base import Measure, cutoff_field
 from ndcg_spark.measures.batch import Array, Batch, Ints, Mask, counts_before, row_sums, scan
 from ndcg_spark.measures.ndcg import TREC_CUTS
@@ -27,6 +28,9 @@ class BinaryMeasure(Measure):
 
     def worth(self, batch: Batch) -> Array:
         return batch.relevant(self.rel).astype(np.float64)
+
+    def worth_key(self) -> Hashable:
+        return "relevant", self.rel
 
     def _wanted(self, batch: Batch, denominator: Literal["R", "min(R,k)"]) -> Ints:
         """How many relevant documents there are, or how many of them the top k can hold."""
@@ -72,11 +76,14 @@ class P(
 
     precision_denominator: Literal["k", "retrieved"] = "k"
 
-    def normalized(self, batch: Batch, total: Array) -> Array:
+    def ideal(self, batch: Batch) -> Array:
         k = self._limits(batch)
         if self.precision_denominator == "retrieved":
             k = np.minimum(k, batch.n_ret)
-        return ratio(total, k)
+        return k.astype(np.float64)
+
+    def by_length(self) -> bool:
+        return super().by_length() or self.precision_denominator == "retrieved"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +104,8 @@ class R(
 
     recall_denominator: Literal["R", "min(R,k)"] = "R"
 
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        return ratio(total, self._wanted(batch, self.recall_denominator))
+    def ideal(self, batch: Batch) -> Array:
+        return self._wanted(batch, self.recall_denominator).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +153,7 @@ class AP(
 
 
 @dataclass(frozen=True, kw_only=True)
-class RR(BinaryMeasure, names=("RR", "MRR"), trec="recip_rank"):
+class RR(BinaryMeasure, PlacedMeasure, names=("RR", "MRR"), trec="recip_rank"):
     """One over the rank of the first relevant document; 0 where none was retrieved.
 
     Source: Kantor and Voorhees 2000.
@@ -154,6 +161,11 @@ class RR(BinaryMeasure, names=("RR", "MRR"), trec="recip_rank"):
     >>> RR().score(Batch.of(hits=[[(3, 1)]], grades=[[(1, 1)]]))
     array([0.33333333])
     """
+
+    first_only: ClassVar[bool] = True
+
+    def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
+        return np.where(rank <= self._limits(batch)[row], 1.0 / rank, 0.0)
 
     def score(self, batch: Batch) -> Array:
         flags = self._relevant(batch)
@@ -173,6 +185,7 @@ class RR(BinaryMeasure, names=("RR", "MRR"), trec="recip_rank"):
 @dataclass(frozen=True, kw_only=True)
 class Success(
     BinaryMeasure,
+    PlacedMeasure,
     names=("Success", "hit_rate"),
     trec_cut="success",
     cuts=(1, 5, 10),
@@ -183,6 +196,11 @@ class Success(
     >>> Success(cutoff=1).score(Batch.of(hits=[[(1, 1)], [(2, 1)]], grades=[[(1, 1)]] * 2))
     array([1., 0.])
     """
+
+    first_only: ClassVar[bool] = True
+
+    def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
+        return (rank <= self._limits(batch)[row]).astype(np.float64)
 
     def score(self, batch: Batch) -> Array:
         return (batch.count_hits(self._relevant(batch)) > 0).astype(np.float64)

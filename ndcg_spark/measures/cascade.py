@@ -130,9 +130,6 @@ class RBP(AdditiveMeasure, names=("RBP",)):
         inside = rank <= cutoffs.limits(self.cutoff, batch, self.rel)[row]
         return np.where(inside, (1.0 - self.p) * self.p ** (rank - 1.0), 0.0)
 
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        return total
-
 
 @dataclass(frozen=True, kw_only=True)
 class RBPresid(RBP, names=("RBPresid",)):

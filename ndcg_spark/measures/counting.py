@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ndcg_spark.measures.additive import AdditiveMeasure, ratio
+from ndcg_spark.measures.additive import AdditiveMeasure
 from ndcg_spark.measures.batch import Array, Batch, Ints
 from ndcg_spark.measures.binary import BinaryMeasure, CountingMeasure
 from ndcg_spark.measures.ndcg import TREC_CUTS
@@ -28,8 +28,8 @@ class Rprec(AdditiveMeasure, names=("Rprec", "RPrec", "r-precision"), trec="Rpre
     def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
         return (rank <= batch.n_rel(self.rel)[row]).astype(np.float64)
 
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        return ratio(total, batch.n_rel(self.rel))
+    def ideal(self, batch: Batch) -> Array:
+        return batch.n_rel(self.rel).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,9 +42,12 @@ class F1(CountingMeasure, names=("F1",)):
     array([0.33333333])
     """
 
-    def normalized(self, batch: Batch, total: Array) -> Array:
+    def ideal(self, batch: Batch) -> Array:
         k = batch.n_ret if self.cutoff is None else self._limits(batch)
-        return ratio(2.0 * total, k + batch.n_rel(self.rel))
+        return (k + batch.n_rel(self.rel)) / 2.0
+
+    def by_length(self) -> bool:
+        return super().by_length() or self.cutoff is None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +59,6 @@ class binG(CountingMeasure, names=("binG", "hits"), bounded=False):  # noqa: N80
     >>> binG(cutoff=2, rel=2).score(Batch.of(hits=[[(1, 1), (2, 2), (3, 2)]], grades=[[(2, 2)]]))
     array([1.])
     """
-
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        return total
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,8 +75,8 @@ class relative_P(  # noqa: N801 - trec_eval's name
     array([0.5])
     """
 
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        return ratio(total, np.minimum(self._limits(batch), batch.n_rel(self.rel)))
+    def ideal(self, batch: Batch) -> Array:
+        return np.minimum(self._limits(batch), batch.n_rel(self.rel)).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,5 +96,5 @@ class mean_reciprocal_click(  # noqa: N801 - the name in use
     def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
         return np.where(rank <= self._limits(batch)[row], 1.0 / rank, 0.0)
 
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        return ratio(total, batch.n_rel(self.rel))
+    def ideal(self, batch: Batch) -> Array:
+        return batch.n_rel(self.rel).astype(np.float64)

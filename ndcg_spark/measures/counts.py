@@ -32,10 +32,13 @@ class Judged(AdditiveMeasure, names=("Judged",)):
     def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
         return (rank <= cutoffs.limits(self.cutoff, batch)[row]).astype(np.float64)
 
-    def normalized(self, batch: Batch, total: Array) -> Array:
+    def ideal(self, batch: Batch) -> Array:
         k = cutoffs.limits(self.cutoff, batch)
         shown = k if self.judged_denominator == "k" else np.minimum(k, batch.n_ret)
-        return ratio(total, shown)
+        return shown.astype(np.float64)
+
+    def by_length(self) -> bool:
+        return super().by_length() or self.judged_denominator == "retrieved"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,10 +67,11 @@ class SDCG(ScaledMeasure, AdditiveMeasure, names=("SDCG",), needs_cutoff=True):
         inside = rank <= cutoffs.limits(self.cutoff, batch)[row]
         return np.where(inside, 1.0 / np.log2(rank + 1.0), 0.0)
 
-    def normalized(self, batch: Batch, total: Array) -> Array:
+    def ideal(self, batch: Batch) -> Array:
         k = cutoffs.limits(self.cutoff, batch)
         every = 1.0 / np.log2(np.arange(2, int(k.max(initial=0)) + 2))
-        return ratio(total, np.concatenate(([0.0], np.cumsum(every)))[k])
+        sums: Array = np.concatenate(([0.0], np.cumsum(every)))[k]
+        return sums
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import InitVar, dataclass
 from typing import ClassVar, NamedTuple, cast
 
@@ -76,8 +76,8 @@ class GainMeasure(AdditiveMeasure):
         weights[inside] = discounts.discounts(self.dis, rank[inside])
         return weights
 
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        return total
+    def worth_key(self) -> Hashable:
+        return self.gain, self.rel
 
     def _idcg(self, batch: Batch) -> Array:
         def make() -> Array:
@@ -169,9 +169,10 @@ class nDCG(  # noqa: N801 - the field's name for it
     array([0.8597187])
     """
 
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        # rounding in deep lists must not pass the bound
-        return np.minimum(ratio(total, self._idcg(batch)), 1.0)
+    by_ideal_order: ClassVar[bool] = True
+
+    def ideal(self, batch: Batch) -> Array:
+        return self._idcg(batch)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,7 +217,7 @@ class nDCG_cc(nDCG, names=("nDCG_cc",), bounded=False):  # noqa: N801
     """
 
     def normalized(self, batch: Batch, total: Array) -> Array:
-        plain, chance = super().normalized(batch, total), self._chance(batch)
+        plain, chance = np.minimum(ratio(total, self.ideal(batch)), 1.0), self._chance(batch)
         return np.where(chance < 1.0, ratio(plain - chance, 1.0 - chance), 0.0)
 
     def undefined(self, batch: Batch) -> Mask | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ndcg_spark.measures.additive import AdditiveMeasure, ratio
+from ndcg_spark.measures.additive import AdditiveMeasure
 from ndcg_spark.measures.base import Measure
 from ndcg_spark.measures.batch import Array, Batch, Ints, counts_before, scan
 
@@ -118,8 +118,8 @@ class RprecMult(
     def weight(self, batch: Batch, rank: Ints, row: Ints) -> Array:
         return (rank <= self._rank(batch)[row]).astype(np.float64)
 
-    def normalized(self, batch: Batch, total: Array) -> Array:
-        return ratio(total, self._rank(batch))
+    def ideal(self, batch: Batch) -> Array:
+        return self._rank(batch).astype(np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
