@@ -22,7 +22,10 @@ from ndcg_spark.errors import NdcgSparkError as NdcgSparkError
 from ndcg_spark.errors import UsageError as UsageError
 from ndcg_spark.evaluation.api import Evaluator as Evaluator
 from ndcg_spark.evaluation.api import check as check
+from ndcg_spark.evaluation.api import contributions as contributions
 from ndcg_spark.evaluation.api import evaluate as evaluate
+from ndcg_spark.evaluation.api import ideals as ideals
+from ndcg_spark.evaluation.api import ranked as ranked
 from ndcg_spark.evaluation.api import summarize as summarize
 from ndcg_spark.measures import *
 from ndcg_spark.stats.agreement import kendall_tau_b as kendall_tau_b

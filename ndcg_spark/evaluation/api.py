@@ -6,21 +6,28 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Unpack
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from ndcg_spark.engine.inputs import Table, session_of, table_of
+from ndcg_spark.errors import UsageError
 from ndcg_spark.evaluation import checks
+from ndcg_spark.evaluation.contributions import contributions_of
+from ndcg_spark.evaluation.ideals import ideals_table, judged_and_ideals
 from ndcg_spark.evaluation.inputs import Inputs
 from ndcg_spark.evaluation.job import evaluated as evaluated
 from ndcg_spark.evaluation.options import EvaluateJob as EvaluateJob
 from ndcg_spark.evaluation.options import ScoringJob as ScoringJob
 from ndcg_spark.evaluation.plan import long as long
-from ndcg_spark.evaluation.plan import score_lists
+from ndcg_spark.evaluation.ranked import ranked_lists
+from ndcg_spark.evaluation.shares import Shares
 from ndcg_spark.evaluation.summarize import summarize as _summarize
+from ndcg_spark.evaluation.window_plan import PlanName, lists_scored, plan_name
 from ndcg_spark.measures import Measure, Policies, parse_measures, resolve
 from ndcg_spark.measures.fields import from_keywords
 from ndcg_spark.measures.names import MeasureLike
 from ndcg_spark.measures.policies import PolicyKeywords
 from ndcg_spark.tables.checks import PROBLEMS
+from ndcg_spark.tables.contracts import IDEALS, conform
 
 Measures = MeasureLike | Iterable[MeasureLike]
 
@@ -32,6 +39,8 @@ def evaluate(
     *,
     global_gains: Any = None,
     dialect: str = "ndcg_spark",
+    plan: PlanName = "kernel",
+    ideals: Table | None = None,
     policies: Policies | None = None,
     **keywords: Unpack[PolicyKeywords],
 ) -> DataFrame:
@@ -42,6 +51,9 @@ def evaluate(
     measures: names or objects, ``[nDCG@10, "ndcg_cut.5,20", AP(rel=2)]``; ir_measures' objects too
     global_gains: a gain for every gain measure that has none of its own
     dialect: "trec_eval" gives names that program's meaning (its release 10), "trec_eval9" that of 9
+    plan: "kernel" scores whole queries in batches; "window" by window functions, for lists that no
+        task can hold, and measures that are sums over documents (`contributions`)
+    ideals: the table of `ideals` for the same judgements, for the plan "window"
     policies, keywords: the options of `Policies`, such as ``queries="intersection"``
 
     A table is a DataFrame, a Parquet path, or anything with an Arrow stream (pandas, Polars,
@@ -58,10 +70,109 @@ def evaluate(
         measures,
         global_gains=global_gains,
         dialect=dialect,
+        plan=plan,
+        ideals=ideals,
         policies=policies,
         **keywords,
     )
     return judge.evaluate(runs)
+
+
+def ranked(
+    run: Table, *, policies: Policies | None = None, **keywords: Unpack[PolicyKeywords]
+) -> DataFrame:
+    """The run with every document's rank, lazily: run_id, query_id, rank, doc_id, score.
+
+    rank: bigint from 1, by ``row_number`` over (run_id, query_id) in the total order that the
+    policies ties, order_by and score_order say: score (null where it is NaN; last), then doc_id.
+    ``order_by="rank"`` has no score. Documents below `depth` are left out; with
+    ``duplicate_docs="max"`` each is there once.
+
+    Raises:
+        UsageError: for ties over all orders and judged_only, under which a rank is another thing.
+        InputError: as `evaluate`; bad rows make the action fail with their codes.
+    """
+    options = from_keywords(Policies, policies, keywords)
+    if options.over_orders or options.judged_only:
+        raise UsageError(
+            "ranked gives one rank for each document of the run: ties must be docid_desc or "
+            "docid_asc, and judged_only false"
+        )
+    spark = session_of(run)
+    rows = ranked_lists(Inputs.of(spark, [run], None, options).runs, options)
+    if options.depth is not None:
+        rows = rows.where(F.col("rank") <= options.depth)
+    score = [] if options.order_by == "rank" else [F.col("key").alias("score")]
+    return rows.select("run_id", "query_id", "rank", "doc_id", *score)
+
+
+def ideals(
+    qrels: Table,
+    measures: Measures,
+    *,
+    global_gains: Any = None,
+    dialect: str = "ndcg_spark",
+    policies: Policies | None = None,
+    **keywords: Unpack[PolicyKeywords],
+) -> DataFrame:
+    """What each query's sums are divided by, lazily: query_id, measure, idcg, n_rel, n_gain.
+
+    idcg: IDCG at the cut-off for nDCG; for others what stands in its place: k for P, R for R, 1
+        for what is not divided. Null where it hangs on the length of a list (``nDCG@n/5``).
+    n_rel: judged documents from the measure's threshold on; n_gain: those with a gain
+
+    For judgements that seldom change, write the table once and give it to `contributions` and
+    `evaluate`; they refuse it (E139) where its counts are not those of the judgements.
+
+    Raises:
+        UsageError: for measures that are no sum over documents of gain times discount.
+        InputError: as `evaluate`.
+    """
+    options = from_keywords(Policies, policies, keywords)
+    shares = Shares.of(_resolved(measures, dialect, options, global_gains), options)
+    inputs = Inputs.of(session_of(qrels), [], qrels, options)
+    _, queries, _ = judged_and_ideals(inputs.qrels, shares)
+    return ideals_table(queries, shares)
+
+
+def contributions(
+    run: Table,
+    qrels: Table,
+    measures: Measures,
+    *,
+    ideals: Table | None = None,
+    global_gains: Any = None,
+    dialect: str = "ndcg_spark",
+    policies: Policies | None = None,
+    **keywords: Unpack[PolicyKeywords],
+) -> DataFrame:
+    """Why is it this number? A row for each document, list and measure, lazily.
+
+    query_id, run_id, measure, rank, doc_id, score, relevance, gain, discount, contribution,
+    ideal_rank, lost:
+
+    contribution: gain x discount / ideal; over a list the sum is `evaluate`'s value, where the
+        measure is defined
+    ideal_rank: the document's place among those with a gain, best first; of equal gain in the
+        order in which the run has them
+    lost: what it would add at its ideal place, less what it adds; over a list the sum is the best
+        possible value less the list's own
+
+    A document with a gain that the run lacks, or that the policies cut off, is there with a null
+    rank: all of its ideal contribution is lost. relevance is null for unjudged documents. Under RR
+    and Success only the first relevant document has a gain. With ``ties="mean"`` the discount is
+    the mean over the places that the score allows.
+
+    ideals: the table of `ideals` for the same judgements, if it is kept
+
+    Raises:
+        UsageError: for measures that are no sum over documents of gain times discount.
+        InputError: as `evaluate`; bad rows make the action fail with their codes.
+    """
+    options = from_keywords(Policies, policies, keywords)
+    shares = Shares.of(_resolved(measures, dialect, options, global_gains), options)
+    kept = _kept(ideals, run, qrels)
+    return contributions_of(_inputs(run, qrels, options), shares, kept)
 
 
 class Evaluator:
@@ -74,18 +185,22 @@ class Evaluator:
         *,
         global_gains: Any = None,
         dialect: str = "ndcg_spark",
+        plan: PlanName = "kernel",
+        ideals: Table | None = None,
         policies: Policies | None = None,
         **keywords: Unpack[PolicyKeywords],
     ) -> None:
-        self._qrels = qrels
+        self._qrels, self._plan, self._ideals = qrels, plan_name(plan), ideals
+        if ideals is not None and plan != "window":
+            raise UsageError("ideals are read by plan='window'; the plan 'kernel' makes its own")
         self._policies = from_keywords(Policies, policies, keywords)
-        asked = parse_measures(measures, dialect)
-        self._measures = resolve(asked, self._policies.rel, global_gains)
+        self._measures = _resolved(measures, dialect, self._policies, global_gains)
 
     def evaluate(self, runs: Table) -> DataFrame:
         """The runs' per-query scores, as `evaluate` gives them."""
         inputs = _inputs(runs, self._qrels, self._policies)
-        return long(score_lists(inputs, self._measures), self._measures)
+        kept = _kept(self._ideals, runs, self._qrels)
+        return long(lists_scored(inputs, self._measures, self._plan, kept), self._measures)
 
 
 def check(
@@ -143,6 +258,19 @@ def summarize(
         None if attributes is None else table_of("attributes", attributes, session),
         None if weights is None else table_of("weights", weights, session),
     )
+
+
+def _resolved(
+    measures: Measures, dialect: str, policies: Policies, global_gains: Any
+) -> list[Measure]:
+    return resolve(parse_measures(measures, dialect), policies.rel, global_gains)
+
+
+def _kept(ideals: Table | None, *others: Table) -> DataFrame | None:
+    """A table of ideals in its own types."""
+    if ideals is None:
+        return None
+    return conform(table_of("ideals", ideals, session_of(*others, ideals)), IDEALS)
 
 
 def _inputs(runs: Table, qrels: Table, policies: Policies) -> Inputs:

@@ -22,6 +22,21 @@ from ndcg_spark.measures.ndcg import uses_exp2
 IDEALS = ("measure", "idcg", "n_rel", "n_gain")
 
 
+def judged_and_ideals(
+    qrels: DataFrame, shares: Shares, given: DataFrame | None = None
+) -> tuple[DataFrame, DataFrame, DataFrame]:
+    """`graded`, the judged queries with their ideals, and `ideal_sums`.
+
+    given: IDEALS of the same judgements, if they are kept
+    """
+    judgements = graded(qrels, shares)
+    queries = judged_queries(judgements, shares)
+    sums = ideal_sums(judgements, queries, shares)
+    if given is not None:
+        return judgements, with_given_ideals(queries, given, shares), sums
+    return judgements, with_ideals(queries, sums, shares), sums
+
+
 def graded(qrels: DataFrame, shares: Shares) -> DataFrame:
     """query_id, doc_id, relevance, worth_…, defined_…, counted: each document once.
 

@@ -51,12 +51,14 @@ class Inputs:
         cls,
         spark: SparkSession,
         runs: Sequence[Table],
-        qrels: Table,
+        qrels: Table | None,
         policies: Policies,
         columns: Mapping[str, Columns] | None = None,
         access: Access | None = None,
     ) -> Inputs:
         """The sources, looked at: what they have, and whether it fits together.
+
+        Without runs, or without qrels, the inputs are only good for the other.
 
         Raises:
             InputError: E101 to E105, E110 to E119, E140, E150, naming the source.
@@ -71,8 +73,10 @@ class Inputs:
             raise InputError(
                 "E116", f"two sources without a run_id are both named {twice[0]!r}; rename one"
             )
-        found._add_qrels(qrels, columns.get("qrels", {}), access)
-        same_ids(found.runs, found.qrels)
+        if qrels is not None:
+            found._add_qrels(qrels, columns.get("qrels", {}), access)
+        if runs and qrels is not None:
+            same_ids(found.runs, found.qrels)
         return found
 
     def _add_run(self, table: Table, columns: Columns, access: Access, names: list[str]) -> None:

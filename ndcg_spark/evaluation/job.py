@@ -20,13 +20,15 @@ from ndcg_spark.errors import InputError, JoinWarning, UsageError
 from ndcg_spark.evaluation.checks import problems
 from ndcg_spark.evaluation.inputs import Inputs
 from ndcg_spark.evaluation.options import EvaluateJob
-from ndcg_spark.evaluation.plan import long, score_lists
+from ndcg_spark.evaluation.plan import long
 from ndcg_spark.evaluation.refuse_kernel import REFUSED
+from ndcg_spark.evaluation.shares import Shares
 from ndcg_spark.evaluation.summarize import summarize_lists
 from ndcg_spark.evaluation.summary_kernel import AGGREGATE
+from ndcg_spark.evaluation.window_plan import lists_scored
 from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
 from ndcg_spark.tables.checks import EXAMPLES, refusal
-from ndcg_spark.tables.contracts import WEIGHTS
+from ndcg_spark.tables.contracts import IDEALS, WEIGHTS
 from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.small import stage_rows
 from ndcg_spark.tables.write import Output
@@ -57,16 +59,19 @@ class Evaluation:
             yield row.asDict()
 
 
-def _read(job: EvaluateJob, engine: Engine) -> tuple[Inputs, DataFrame | None]:
-    """What a job reads: runs and judgements, and the queries' weights if it was given any."""
+def _read(job: EvaluateJob, engine: Engine) -> tuple[Inputs, DataFrame | None, DataFrame | None]:
+    """What a job reads: runs, judgements, and if it was given any, queries' weights and ideals."""
     assert job.qrels is not None  # evaluated
     columns, spark = job.column_names, engine.spark
     inputs = Inputs.of(spark, job.runs, job.qrels, job.policies, columns, job.access)
-    weights = None
-    if job.weights:
-        access = dataclasses.replace(job.access, where=None)
-        weights = contract_rows(spark, WEIGHTS, job.weights, columns["weights"], access)
-    return inputs, weights
+    access = dataclasses.replace(job.access, where=None)
+    weights, ideals = (
+        contract_rows(spark, contract, source, columns.get(contract.role), access)
+        if source
+        else None
+        for contract, source in ((WEIGHTS, job.weights), (IDEALS, job.ideals))
+    )
+    return inputs, weights, ideals
 
 
 @contextlib.contextmanager
@@ -81,17 +86,20 @@ def evaluated(job: EvaluateJob) -> Iterator[Evaluation]:
     asked = parse_measures(job.measure or ["nDCG@10", "AP", "RR"], job.dialect)
     measures = resolve(asked, policies.rel, job.global_gains)
     refuse_ties(measures, policies)
+    if job.plan == "window":
+        Shares.of(measures, policies)  # refuses measures before any work
     if not job.qrels or not job.runs:
         raise UsageError("evaluate needs --qrels SRC and at least one --runs SRC")
-    sources = [source for source in (job.qrels, *job.runs, job.weights) if source]
+    sources = [source for source in (job.qrels, *job.runs, job.weights, job.ideals) if source]
     output = Output(job.out, job.partitions, sources) if job.out else None
     with opened(job) as engine, contextlib.ExitStack() as stack:
         _configure(engine, job)
-        inputs, weights = _read(job, engine)
+        inputs, weights, ideals = _read(job, engine)
         if output:
             stack.enter_context(output.writing(TABLES))
         started = now()
-        scores = _scored(stack, engine, output, inputs, measures)
+        lists = lists_scored(inputs, measures, job.plan, ideals)
+        scores = _scored(stack, engine, output, inputs, measures, lists)
         with _diagnosed(inputs, measures):
             counts = _counts(scores)
         _refuse_empty(counts, job, policies, scores)
@@ -119,9 +127,9 @@ def _scored(
     output: Output | None,
     inputs: Inputs,
     measures: Sequence[Measure],
+    scores: DataFrame,
 ) -> DataFrame:
     """SCORES, computed once: staged beside the output, or kept for the length of the job."""
-    scores = score_lists(inputs, measures)
     with _diagnosed(inputs, measures):
         place = output.staged("scores") if output else None
         return materialized(stack, engine, place, scores)
@@ -263,6 +271,7 @@ def _manifest(
         "version": __version__,
         "engine": engine.name,
         "python": platform.python_version(),
+        "plan": job.plan,
         "measures": [str(measure) for measure in measures],
         "policies": dataclasses.asdict(job.policies),
         "global_gains": job.global_gains,
@@ -272,6 +281,7 @@ def _manifest(
                 ("qrels", [job.qrels]),
                 ("runs", job.runs),
                 ("weights", [job.weights]),
+                ("ideals", [job.ideals]),
             )
         },
         "counts": counts,

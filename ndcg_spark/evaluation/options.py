@@ -59,6 +59,21 @@ class EvaluateJob(ScoringJob):
     per_query: bool = option(False, "print every query's values too", "-q")
     weights: str | None = option(None, "query_id, weight: weighted means beside the plain ones")
     bucketed: bool = option(False, "the tables come from `prepare`: shuffle nothing")
+    plan: Literal["kernel", "window"] = option(
+        "kernel",
+        "kernel scores whole queries in batches; window by window functions, for lists that no "
+        "task can hold, and measures that are sums over documents",
+    )
+    ideals: str | None = option(
+        None, "the table of ndcg_spark.ideals for these judgements, for --plan window"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.bucketed and self.plan == "window":
+            raise UsageError("--bucketed is a way of the plan kernel; --plan window has none")
+        if self.ideals and self.plan != "window":
+            raise UsageError("--ideals is read by --plan window; the plan kernel makes its own")
 
 
 @dataclass(frozen=True, kw_only=True)

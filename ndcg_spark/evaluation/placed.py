@@ -15,7 +15,9 @@ from ndcg_spark.measures.policies import Policies
 SPREAD = ("tie_first", "tie_size")
 
 
-def placed_documents(runs: DataFrame, judgements: DataFrame, shares: Shares) -> DataFrame:
+def placed_documents(
+    runs: DataFrame, judgements: DataFrame, shares: Shares, names: DataFrame | None = None
+) -> DataFrame:
     """LIST, doc_id, key, repeats, last, tied, relevance, worth_…, inside, rank, place_….
 
     inside:  whether the document counts, as depth and judged_only have it; rank is among these
@@ -23,6 +25,8 @@ def placed_documents(runs: DataFrame, judgements: DataFrame, shares: Shares) -> 
     place_…: under ties="best" and "worst" the rank for each worth_…
     SPREAD:  under ties="mean" the first rank and the number of those that share the score
     n_ret:   the length of the list, where a measure looks at it
+
+    names: the runs (run_id), to have the judged documents that each lacks too; rank is null there
     """
     policies = shares.policies
     rows = ranked_lists(runs, policies)
@@ -34,10 +38,16 @@ def placed_documents(runs: DataFrame, judgements: DataFrame, shares: Shares) -> 
     rows = rows.withColumn("tied", tied).drop("tied_next")
     own = [name for name in judgements.columns if name.startswith("worth_")]
     counted = judgements.where("counted").select("query_id", "doc_id", "relevance", *own)
-    rows = rows.join(counted, ["query_id", "doc_id"], "left")
+    if names is None:
+        rows = rows.join(counted, ["query_id", "doc_id"], "left")
+    else:
+        every = F.broadcast(names).crossJoin(counted)
+        rows = rows.join(every, [*LIST, "doc_id"], "full")
     worths = {name: F.coalesce(F.col(name), F.lit(0.0)) for name in own}
     depth = deepest_inside(shares)
-    inside = F.lit(True) if depth is None else F.col("rank") <= depth
+    inside = F.col("rank").isNotNull()
+    if depth is not None:
+        inside = F.coalesce(F.col("rank") <= depth, F.lit(False))
     rows = rows.withColumns({**worths, "inside": inside})
     if policies.judged_only:
         rows = rows.withColumn("inside", F.col("inside") & F.col("relevance").isNotNull())

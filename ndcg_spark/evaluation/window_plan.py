@@ -3,24 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal, cast, get_args
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ndcg_spark.evaluation.ideals import (
-    graded,
-    ideal_sums,
-    judged_queries,
-    with_divisors,
-    with_given_ideals,
-    with_ideals,
-)
+from ndcg_spark.errors import unknown
+from ndcg_spark.evaluation.ideals import judged_and_ideals, with_divisors
 from ndcg_spark.evaluation.inputs import Inputs
 from ndcg_spark.evaluation.placed import deepest_inside, discounted, placed_documents, ranks
+from ndcg_spark.evaluation.plan import score_lists
 from ndcg_spark.evaluation.ranked import LIST, RUNNING, refusing
 from ndcg_spark.evaluation.shares import Shares
 from ndcg_spark.evaluation.shares_kernel import always_defined
-from ndcg_spark.measures import Measure
+from ndcg_spark.measures import Measure, refuse_ties
+
+PlanName = Literal["kernel", "window"]
+
+
+def plan_name(name: str) -> PlanName:
+    """
+    Raises:
+        UsageError: for a plan that does not exist, with the nearest one.
+    """
+    plans = get_args(PlanName)
+    if name not in plans:
+        raise unknown("plan", str(name), plans)
+    return cast(PlanName, name)
+
+
+def lists_scored(
+    inputs: Inputs,
+    measures: Sequence[Measure],
+    plan: PlanName = "kernel",
+    ideals: DataFrame | None = None,
+) -> DataFrame:
+    """SCORES (plan.py) by the plan of this name.
+
+    ideals: IDEALS (ideals.py) of the same judgements, for the plan `window`
+
+    Raises:
+        UsageError: for measures that the plan or the policies have no value for, naming all.
+    """
+    if plan == "window":
+        return score_lists_by_windows(inputs, measures, ideals)
+    return score_lists(inputs, measures)
 
 
 def score_lists_by_windows(
@@ -33,14 +60,9 @@ def score_lists_by_windows(
     Raises:
         UsageError: for other measures, naming all of them.
     """
+    refuse_ties(measures, inputs.policies)
     shares = Shares.of(measures, inputs.policies)
-    judgements = graded(inputs.qrels, shares)
-    queries = judged_queries(judgements, shares)
-    sums = ideal_sums(judgements, queries, shares)
-    if ideals is None:
-        queries = with_ideals(queries, sums, shares)
-    else:
-        queries = with_given_ideals(queries, ideals, shares)
+    judgements, queries, sums = judged_and_ideals(inputs.qrels, shares, ideals)
     lists = _lists(placed_documents(inputs.runs, judgements, shares), queries, shares)
     names = inputs.runs.select("run_id").distinct()
     asked = F.broadcast(names).crossJoin(queries.withColumn("judged", F.lit(True)))

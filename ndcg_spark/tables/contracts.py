@@ -70,6 +70,16 @@ PER_QUERY = Contract(
         Field("value", "number"),
     ),
 )
+IDEALS = Contract(
+    "ideals",
+    (
+        Field("query_id", "id"),
+        Field("measure", "text"),
+        Field("idcg", "number"),
+        Field("n_rel", "integer"),
+        Field("n_gain", "integer"),
+    ),
+)
 CLICKS = Contract(
     "clicks", (Field("query_id", "id"), Field("doc_id", "id"), Field("n_clicks", "number"))
 )
