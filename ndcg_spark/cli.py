@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 from ndcg_spark.clicks.bias_job import click_bias
@@ -31,8 +32,10 @@ from ndcg_spark.errors import (
     UsageError,
     nearest,
 )
+from ndcg_spark.evaluation.explain_job import explained
+from ndcg_spark.evaluation.explain_text import print_explanation
 from ndcg_spark.evaluation.job import evaluated
-from ndcg_spark.evaluation.options import EvaluateJob, ImportTrecJob, PrepareJob
+from ndcg_spark.evaluation.options import EvaluateJob, ExplainJob, ImportTrecJob, PrepareJob
 from ndcg_spark.evaluation.prepare import import_trec, prepare
 from ndcg_spark.evaluation.text import print_evaluation
 from ndcg_spark.measures import catalogue
@@ -111,12 +114,18 @@ WARNINGS = (DiscountWarning, InputWarning, JoinWarning)  # that are ours to show
 
 
 def _run_evaluation(job: Any) -> None:
+    with _warned(), evaluated(job) as found:
+        _announce(found.engine, job)
+        print_evaluation(found, job.format, job.per_query, job.quiet, sys.stdout)
+
+
+@contextlib.contextmanager
+def _warned() -> Iterator[None]:
+    """Our warnings at the end, each once."""
     with warnings.catch_warnings(record=True) as caught:
         for kind in WARNINGS:
             warnings.simplefilter("always", kind)
-        with evaluated(job) as found:
-            _announce(found.engine, job)
-            print_evaluation(found, job.format, job.per_query, job.quiet, sys.stdout)
+        yield
     for text in {str(w.message) for w in caught if issubclass(w.category, WARNINGS)}:
         print(f"ndcg-spark: warning: {text}", file=sys.stderr)
 
@@ -124,6 +133,14 @@ def _run_evaluation(job: Any) -> None:
 def _announce(engine: str, job: Job) -> None:
     if not job.quiet:
         print(f"ndcg-spark: engine {engine}", file=sys.stderr)
+
+
+def _explain(given: dict[str, Any]) -> None:
+    job = ExplainJob.read(given, given.pop("config", None))
+    with _warned():
+        found = explained(job)
+    _announce(found.engine, job)
+    print_explanation(found, job.format, job.show, sys.stdout)
 
 
 def _import_trec(given: dict[str, Any]) -> None:
@@ -192,6 +209,7 @@ def _measures(given: dict[str, Any]) -> None:
 
 COMMANDS: dict[str, tuple[Command, type[Job] | None, str]] = {
     "evaluate": (_evaluate, EvaluateJob, "evaluate runs against qrels"),
+    "explain": (_explain, ExplainJob, "which queries lost most, and which of their documents"),
     "import-trec": (_import_trec, ImportTrecJob, "TREC text files to Parquet"),
     "compare": (_compare, CompareJob, "did it get better? systems or arms compared"),
     "distinguishability": (

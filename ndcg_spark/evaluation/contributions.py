@@ -24,14 +24,23 @@ CONTRIBUTIONS = (
 )
 
 
-def contributions_of(inputs: Inputs, shares: Shares, ideals: DataFrame | None) -> DataFrame:
-    """query_id, run_id, measure, CONTRIBUTIONS, lazily (api.contributions says what they are)."""
+def contributions_of(
+    inputs: Inputs,
+    shares: Shares,
+    ideals: DataFrame | None = None,
+    names: DataFrame | None = None,
+) -> DataFrame:
+    """query_id, run_id, measure, CONTRIBUTIONS, lazily (api.contributions says what they are).
+
+    names: all runs (run_id), where the inputs may lack some
+    """
     judgements, queries, sums = judged_and_ideals(inputs.qrels, shares, ideals)
-    names = inputs.runs.select("run_id").distinct()
+    if names is None:
+        names = inputs.runs.select("run_id").distinct()
     rows = placed_documents(inputs.runs, judgements, shares, names)
     rows = _chosen(rows, queries, inputs, shares)
     if "n_ret" not in rows.columns:
-        rows = rows.withColumn("n_ret", F.lit(0).cast("bigint"))
+        rows = rows.withColumn("n_ret", F.lit(0))
     placed = [name for name in rows.columns if name == "rank" or name.startswith("place_")]
     rows = rows.withColumns({name: F.when(F.col("inside"), F.col(name)) for name in placed})
     rows = with_divisors(_in_ideal_order(rows, shares), sums, shares)
@@ -77,7 +86,7 @@ def _long(rows: DataFrame, shares: Shares) -> DataFrame:
     own = ("doc_id", "score", "relevance")
     columns = [F.col(name if name in own else f"of.{name}").alias(name) for name in CONTRIBUTIONS]
     found = documents.select("query_id", "run_id", F.col("of.measure").alias("measure"), *columns)
-    return found.where(F.col("rank").isNotNull() | (F.col("gain") > 0))
+    return found.where(F.col("rank").isNotNull() | F.col("ideal_rank").isNotNull())
 
 
 def _of_measure(i: int, rank: Column, shares: Shares) -> dict[str, Column]:

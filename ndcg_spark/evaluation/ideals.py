@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ndcg_spark.errors import UsageError
 from ndcg_spark.evaluation import shares_kernel
 from ndcg_spark.evaluation.ranked import RUNNING, no_id, refusing
 from ndcg_spark.evaluation.shares import (
@@ -31,7 +32,7 @@ def judged_and_ideals(
     """
     judgements = graded(qrels, shares)
     queries = judged_queries(judgements, shares)
-    sums = ideal_sums(judgements, queries, shares)
+    sums = ideal_sums(judgements, queries, shares.ideal_orders)
     if given is not None:
         return judgements, with_given_ideals(queries, given, shares), sums
     return judgements, with_ideals(queries, sums, shares), sums
@@ -94,13 +95,12 @@ def judged_queries(judgements: DataFrame, shares: Shares) -> DataFrame:
     return judgements.groupBy("query_id").agg(*found)
 
 
-def ideal_sums(judgements: DataFrame, queries: DataFrame, shares: Shares) -> DataFrame:
-    """query_id, n_rel_…, place_… and, per ideal order, sum_…: what the best documents add up to.
+def ideal_sums(judgements: DataFrame, queries: DataFrame, orders: Shares) -> DataFrame:
+    """query_id, n_rel_…, place_… and, per order, sum_…: what the best documents add up to.
 
     A row is a document; place_… is its rank among the documents sorted by worth_…, and sum_… runs
-    over them, term by term, without a cut-off.
+    over them, term by term.
     """
-    orders = shares.ideal_orders
     n_rel = [name for name in queries.columns if name.startswith("n_rel_")]
     rows = judgements.where("counted").join(queries.select("query_id", *n_rel), "query_id")
     for k in sorted(set(orders.worth)):
@@ -163,6 +163,36 @@ def with_given_ideals(queries: DataFrame, given: DataFrame, shares: Shares) -> D
     return rows.select(*queries.columns, *idcg)
 
 
+def best_values(judgements: DataFrame, queries: DataFrame, shares: Shares) -> DataFrame:
+    """query_id, best_…: per measure the value of the ideal order; 0 where nothing has a gain.
+
+    Raises:
+        UsageError: for measures whose ideal hangs on the length of the list.
+    """
+    counted = shares.which(lambda measure: not measure.by_ideal_order)
+    if others := [str(shares.measures[i]) for i in counted if shares.measures[i].by_length()]:
+        raise UsageError(
+            f"{', '.join(others)}: what would be the best value hangs on the length of each list"
+        )
+    ends = []
+    for i in counted:
+        place, total = F.col(f"place_{shares.worth[i]}"), F.col(f"sum_{i}")
+        first = shares.measures[i].first_only
+        ends.append(F.max(F.when(place == 1, total) if first else total).alias(f"end_{i}"))
+    rows = with_counted_ideals(queries.withColumn("n_ret", F.lit(0)), shares, counted)
+    if ends:
+        sums = ideal_sums(judgements, queries, shares).groupBy("query_id").agg(*ends)
+        rows = rows.join(sums, "query_id", "left")
+    best = []
+    for i in range(len(shares.measures)):
+        value = F.lit(1.0)
+        if i in counted:
+            value = F.when(F.col(f"ideal_{i}") > 0, F.col(f"end_{i}") / F.col(f"ideal_{i}"))
+        some = F.col(f"n_gain_{shares.worth[i]}") > 0
+        best.append(F.coalesce(F.when(some, value), F.lit(0.0)).alias(f"best_{i}"))
+    return rows.select("query_id", *best)
+
+
 def with_divisors(lists: DataFrame, sums: DataFrame, shares: Shares) -> DataFrame:
     """Rows (query_id, n_ret, n_rel_…, n_gain_…, idcg_…) with ideal_…: what sums are divided by.
 
@@ -193,9 +223,7 @@ def ideals_table(queries: DataFrame, shares: Shares) -> DataFrame:
     idcg is null where it hangs on the length of a list.
     """
     counted = shares.which(lambda m: not m.by_ideal_order and not m.by_length())
-    rows = with_counted_ideals(
-        queries.withColumn("n_ret", F.lit(0).cast("bigint")), shares, counted
-    )
+    rows = with_counted_ideals(queries.withColumn("n_ret", F.lit(0)), shares, counted)
     whole, entries = of_the_query(shares), []
     for i, measure in enumerate(shares.measures):
         idcg = (

@@ -43,7 +43,7 @@ class Evaluation:
     """What `evaluate` found: the aggregate rows, counts per run, and where the tables are."""
 
     engine: str
-    reader: str  # arrow, engine, or both
+    inputs: Inputs
     measures: list[Measure]
     labels: list[str]  # trec_eval's names for the measures, as they were asked for
     counts: dict[str, dict[str, int]]
@@ -111,7 +111,7 @@ def evaluated(job: EvaluateJob) -> Iterator[Evaluation]:
         published = {t: output.published(t) for t in TABLES} if output else {}
         labels = [measure.trec_name() for measure in asked]
         yield Evaluation(
-            engine.name, inputs.reader, measures, labels, counts, aggregate, scores, published
+            engine.name, inputs, measures, labels, counts, aggregate, scores, published
         )
 
 

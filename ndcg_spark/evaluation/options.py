@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from ndcg_spark.engine.options import Job, ReadingJob, pairs
 from ndcg_spark.errors import UsageError, nearest
@@ -74,6 +74,54 @@ class EvaluateJob(ScoringJob):
             raise UsageError("--bucketed is a way of the plan kernel; --plan window has none")
         if self.ideals and self.plan != "window":
             raise UsageError("--ideals is read by --plan window; the plan kernel makes its own")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainJob(ScoringJob):
+    """Which queries lost most, and which of their documents: what `explain` can be told."""
+
+    baseline: str | None = option(None, "a run: explain what the others lost against it")
+    worst: int = option(20, "how many lists are explained: the largest loss or drop first")
+    queries: list[str] = option(  # type: ignore[assignment]
+        [], "explain these queries instead, q1,q2; repeatable (every judged query is scored)"
+    )
+    documents: int = option(10, "how many ranks of a list are shown; --out has all documents")
+    show: int = option(
+        1, "of how many lists that the run has the terminal shows the documents (--queries: all)"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("worst", "documents"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"--{name} must be at least 1, not {getattr(self, name)}")
+        if self.show < 0:
+            raise UsageError(f"--show must be at least 0, not {self.show}")
+        if len(self.measure) > 1 or self.format == "trec":
+            given = ", ".join(self.measure) if len(self.measure) > 1 else "--format trec"
+            raise UsageError(f"explain looks at one measure, as table or json, not {given}")
+
+    @property
+    def policies(self) -> Policies:
+        own = {f.name: getattr(self, f.name) for f in dataclasses.fields(Policies)}
+        return Policies(**{**own, "queries": "judged"})
+
+    @property
+    def asked(self) -> list[str]:
+        """The queries that were named, each once."""
+        return list(dict.fromkeys(q.strip() for item in self.queries for q in item.split(",")))
+
+    @property
+    def evaluation(self) -> EvaluateJob:
+        """The evaluation that says what each list's value is."""
+        own = {f.name: getattr(self, f.name) for f in dataclasses.fields(ScoringJob)}
+        changed: dict[str, Any] = {
+            "format": "table",
+            "out": None,
+            "partition": [],
+            "queries": "judged",
+        }
+        return EvaluateJob(**{**own, **changed, "measure": self.measure or ["nDCG@10"]})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,12 +11,15 @@ from typing import Any
 import pandas as pd
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql import types as T
 from pyspark.sql.pandas.functions import pandas_udf
 
 from ndcg_spark.errors import UsageError
 from ndcg_spark.evaluation import shares_kernel as kernel
 from ndcg_spark.measures import Measure, Policies
 from ndcg_spark.measures.additive import AdditiveMeasure, PlacedMeasure, in_parts
+
+TYPES = {"double": T.DoubleType(), "bigint": T.LongType(), "boolean": T.BooleanType()}
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,8 @@ def with_discounts(
     spread: first place and number of the documents that share a score, of which to take the mean
     """
     measures, n = shares.measures, len(shares.measures)
+    if not n:
+        return rows
     n_ret = F.col("n_ret") if "n_ret" in rows.columns else F.lit(0)
 
     def discounts(*columns: pd.Series) -> pd.DataFrame:
@@ -205,5 +210,5 @@ def _unpacked(rows: DataFrame, made: Column, names: Sequence[str]) -> DataFrame:
 
 
 def _udf(function: Callable[..., pd.DataFrame], kinds: dict[str, str]) -> Any:
-    fields = ", ".join(f"{name} {kind}" for name, kind in kinds.items())
-    return pandas_udf(function, fields)  # type: ignore[call-overload]
+    kind = T.StructType([T.StructField(name, TYPES[of]) for name, of in kinds.items()])
+    return pandas_udf(function, kind)  # type: ignore[call-overload]

@@ -108,7 +108,7 @@ def _print_json(found: Evaluation, per_query: bool, out: TextIO) -> None:
     head = {
         "command": "evaluate",
         "engine": found.engine,
-        "reader": found.reader,
+        "reader": found.inputs.reader,
         "measures": list(map(str, found.measures)),
         "counts": found.counts,
         "aggregate": [plain(row) for row in found.aggregate],

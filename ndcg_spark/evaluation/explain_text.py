@@ -1,0 +1,77 @@
+"""What `explain` prints: the lists that lost most, and the documents of the first of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+from ndcg_spark.engine.text import number, plain, text_table
+from ndcg_spark.evaluation.explain_job import Explanation
+
+
+def print_explanation(found: Explanation, how: str, show: int, out: TextIO) -> None:
+    if how == "json":
+        head = {"command": "explain", **dataclasses.asdict(found)}
+        head["lists"] = [_plain(row) for row in found.lists]
+        print(json.dumps(head, indent=1), file=out)
+        return
+    against = f" against {found.baseline}" if found.baseline else ""
+    verb = "dropped" if found.baseline else "lost"
+    lists = "list" if found.n_lost == 1 else "lists"
+    print(
+        f"{found.measure}{against}: {found.n_lost} {lists} of {found.n_lists} {verb}; "
+        f"{len(found.lists)} shown",
+        file=out,
+    )
+    if found.lists:
+        print(f"\n{text_table(_lists(found))}", file=out)
+    # of a list that the run lacks there is nothing to see but that it is lost as a whole
+    there = [row for row in found.lists if row["status"] != "missing" or found.named]
+    for row in there if found.named else there[:show]:
+        _print_documents(found, row, out)
+    if not found.named and len(there) > show:
+        other = there[show]["query_id"]
+        print(f"\n--queries {other} shows the next; --format json and --out have all", file=out)
+    for table, path in found.tables.items():
+        print(f"{table}: {path}", file=out)
+
+
+def _lists(found: Explanation) -> list[list[str]]:
+    before = [found.baseline, "drop"] if found.baseline else []
+    head = ["query", "run", "value", *before, "best", "lost", "relevant", "missing", "too low"]
+    rows = [[*head, f"unjudged@{found.top}", "status"]]
+    for row in found.lists:
+        values = [number(row[name], False) for name in ("baseline_value", "drop") if before]
+        counts = [str(row[name]) for name in ("n_rel", "missing", "below", "unjudged")]
+        cells = [number(row["value"], False), *values]
+        cells += [number(row["best"], False), number(row["loss"], False), *counts]
+        rows.append([str(row["query_id"]), row["run_id"], *cells, row["status"]])
+    return rows
+
+
+def _print_documents(found: Explanation, row: Mapping[str, Any], out: TextIO) -> None:
+    value = f"{found.measure} {number(row['value'], False)} of {number(row['best'], False)}"
+    print(f"\n{row['query_id']}, run {row['run_id']}: {value}", file=out)
+    before = [f"rank in {found.baseline}"] if found.baseline else []
+    rows = [["document", "rank", "label", "adds", "lost", "ideal rank", *before]]
+    for document in row["documents"]:
+        cells = [_place(document["rank"], "missing"), _label(document["relevance"])]
+        cells += [number(document[name], False) for name in ("contribution", "lost")]
+        cells.append(_place(document["ideal_rank"], "-"))
+        cells += [_place(document["baseline_rank"], "-") for _ in before]
+        rows.append([str(document["doc_id"]), *cells])
+    print(text_table(rows), file=out)
+
+
+def _place(rank: int | None, none: str) -> str:
+    return none if rank is None else str(rank)
+
+
+def _label(grade: float | None) -> str:
+    return "unjudged" if grade is None else f"{grade:g}"
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**plain(dict(row)), "documents": [plain(document) for document in row["documents"]]}
