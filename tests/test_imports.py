@@ -34,7 +34,18 @@ FEATURES = {"evaluation", "clicks", "comparison", "distinguish"}
 SHAPE = ("api", "options", "job", "text")
 # modules of a feature that only make plans out of plans
 PLANS = {
-    "evaluation": ("plan", "query_rows", "summarize"),
+    "evaluation": (
+        "plan",
+        "query_rows",
+        "summarize",
+        "ranked",
+        "placed",
+        "shares",
+        "ideals",
+        "contributions",
+        "window_plan",
+        "explain",
+    ),
     "clicks": ("impressions", "states", "summary", "labels", "propensities", "derived"),
     "comparison": ("plan",),
     "distinguish": ("plan", "documents"),

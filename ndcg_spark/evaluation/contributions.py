@@ -65,13 +65,15 @@ def _in_ideal_order(rows: DataFrame, shares: Shares) -> DataFrame:
     So a run in an ideal order loses nothing anywhere. Null where a document is worth nothing.
     """
     places: dict[int, Column] = dict(zip(shares.worth, ranks(shares), strict=True))
+    ideal_ranks = {}
     for k, rank in sorted(places.items()):
         worth = F.col(f"worth_{k}")
         by_id = F.col("doc_id").cast("string").desc()
         order = Window.partitionBy(*LIST).orderBy(worth.desc(), rank.asc_nulls_last(), by_id)
-        place = F.when(worth > 0, F.row_number().over(order).cast("bigint"))
-        rows = rows.withColumn(f"ideal_rank_{k}", place)
-    return rows
+        ideal_ranks[f"ideal_rank_{k}"] = F.when(
+            worth > 0, F.row_number().over(order).cast("bigint")
+        )
+    return rows.withColumns(ideal_ranks)
 
 
 def _long(rows: DataFrame, shares: Shares) -> DataFrame:

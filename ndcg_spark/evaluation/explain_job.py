@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.arrays.schemas import arrow_schema
 from ndcg_spark.engine.running import now
 from ndcg_spark.errors import UsageError, unknown
 from ndcg_spark.evaluation.explain import (
@@ -116,9 +117,12 @@ def _explanation(
     lists.sort(key=functools.partial(_place, job.asked, by))
     names = table_of_rows(spark, [{"run_id": run} for run in evaluation.counts], "run_id string")
     rows = documents(of_queries(inputs, queries), shares, names, job.baseline)
-    if output:
+    if output and lists:
         rows.write.mode("error").parquet(output.staged("documents"))
         rows = spark.read.schema(rows.schema).parquet(output.staged("documents"))
+    elif output:
+        fields = [f"{f.name} {f.dataType.simpleString()}" for f in rows.schema.fields]
+        output.write_empty("documents", arrow_schema(", ".join(fields)))
     _add_documents(lists, rows, top, job.documents)
     tables = _published(job, output, evaluation, lists, started) if output else {}
     return Explanation(
@@ -192,5 +196,8 @@ def _published(
         "started": started,
         "finished": now(),
     }
-    tables = {"queries": (rows, schema)}
-    return publish_rows(inputs.spark, output, tables, manifest, staged=["documents"])
+    if rows:
+        tables = {"queries": (rows, schema)}
+        return publish_rows(inputs.spark, output, tables, manifest, staged=["documents"])
+    output.write_empty("queries", arrow_schema(schema))
+    return publish_rows(inputs.spark, output, {}, manifest, staged=["documents", "queries"])

@@ -103,16 +103,20 @@ def ideal_sums(judgements: DataFrame, queries: DataFrame, orders: Shares) -> Dat
     """
     n_rel = [name for name in queries.columns if name.startswith("n_rel_")]
     rows = judgements.where("counted").join(queries.select("query_id", *n_rel), "query_id")
+    if not orders.measures:
+        return rows
+    places, sums = {}, {}
     for k in sorted(set(orders.worth)):
         best_first = [F.col(f"worth_{k}").desc(), F.col("doc_id").cast("string").desc()]
         order = Window.partitionBy("query_id").orderBy(*best_first)
-        rows = rows.withColumn(f"place_{k}", F.row_number().over(order).cast("bigint"))
-    rows = with_discounts(rows, orders, [F.col(f"place_{k}") for k in orders.worth])
+        places[f"place_{k}"] = F.row_number().over(order).cast("bigint")
+    rows = with_discounts(
+        rows.withColumns(places), orders, [F.col(f"place_{k}") for k in orders.worth]
+    )
     for j, k in enumerate(orders.worth):
         running = Window.partitionBy("query_id").orderBy(f"place_{k}").rowsBetween(*RUNNING)
-        terms = F.col(f"worth_{k}") * F.col(f"discount_{j}")
-        rows = rows.withColumn(f"sum_{j}", F.sum(terms).over(running))
-    return rows
+        sums[f"sum_{j}"] = F.sum(F.col(f"worth_{k}") * F.col(f"discount_{j}")).over(running)
+    return rows.withColumns(sums)
 
 
 def with_ideals(queries: DataFrame, sums: DataFrame, shares: Shares) -> DataFrame:

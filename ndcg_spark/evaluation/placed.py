@@ -85,12 +85,14 @@ def _over_orders(rows: DataFrame, shares: Shares) -> DataFrame:
         size = F.count(F.lit(1)).over(Window.partitionBy(*each, "key"))
         return rows.withColumns({SPREAD[0]: first.cast("bigint"), SPREAD[1]: size})
     if policies.ties in ("best", "worst"):
+        places = {}
         for k in range(len(shares.by_worth)):
             worth = F.col(f"worth_{k}")
             of_tie = worth.desc() if policies.ties == "best" else worth.asc()
             score, document = total_order(policies)
             order = Window.partitionBy(*each).orderBy(score, of_tie, document)
-            rows = rows.withColumn(f"place_{k}", F.row_number().over(order).cast("bigint"))
+            places[f"place_{k}"] = F.row_number().over(order).cast("bigint")
+        return rows.withColumns(places)
     return rows
 
 

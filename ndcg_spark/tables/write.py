@@ -22,6 +22,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 from pyspark.sql import DataFrame
 
@@ -102,6 +104,12 @@ class Output:
         self._fs.create_dir(self._attempt(table), recursive=True)
         with self._fs.open_output_stream(f"{self._attempt(table)}/{name}") as stream:
             stream.write(json.dumps(content, indent=1, sort_keys=True, default=str).encode())
+
+    def write_empty(self, table: str, schema: pa.Schema) -> None:
+        """Stage a table without rows: engines write no file for it, and so no columns."""
+        self._fs.create_dir(self._attempt(table), recursive=True)
+        path = f"{self._attempt(table)}/part-00000.parquet"
+        pq.write_table(schema.empty_table(), path, filesystem=self._fs)
 
     def publish(self, tables: Sequence[str], optional: Sequence[str] = ()) -> None:
         """Put the staged tables in place, the last one last; all of them, or after a kill later.

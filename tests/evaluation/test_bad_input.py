@@ -82,10 +82,11 @@ QRELS = {"query_id": ["q", "q"], "doc_id": ["d", "e"], "relevance": [1, 0]}
     ],
     ids=lambda v: str(v)[:40],
 )  # fmt: skip
-def test_bad_rows(data, refused, role, change, code, words):
+@pytest.mark.parametrize("plan", ["kernel", "window"])
+def test_bad_rows(data, refused, role, change, code, words, plan):
     columns = {k: v for k, v in {**(RUN if role == "runs" else QRELS), **change}.items() if v}
     write(data / "bad" / "a.parquet", **columns)
-    text = refused(**{role: "bad"})
+    text = refused("--plan", plan, **{role: "bad"})
     assert text.startswith(code), text
     assert words in text
 
@@ -111,25 +112,27 @@ def test_a_mapped_run_id_must_be_there(refused):
     assert "missing column(s) run" in refused("--columns", "runs.run_id=run")
 
 
-def test_bad_ranks(data, refused):
+@pytest.mark.parametrize("plan", ["kernel", "window"])
+def test_bad_ranks(data, refused, plan):
     ranks = {"gap": [1, 3], "repeat": [1, 1], "zero": [0, 1]}
     columns = {"query_id": ["q", "q"], "doc_id": ["d", "e"]}
     for name, rank in ranks.items():
         write(data / name / "a.parquet", **columns, rank=rank)
-        text = refused("--order-by", "rank", runs=name)
+        text = refused("--order-by", "rank", "--plan", plan, runs=name)
         assert text.startswith("E133: 1 lists whose ranks are not 1, 2, 3"), text
         assert f"(run {name}, query q)" in text
     assert "missing column(s) rank" in refused("--order-by", "rank")
 
 
-def test_negatives_and_large_grades_on_request(data, refused):
+@pytest.mark.parametrize("plan", ["kernel", "window"])
+def test_negatives_and_large_grades_on_request(data, refused, plan):
     write(data / "bad" / "a.parquet", query_id=["q"], doc_id=["d"], relevance=[-1])
-    text = refused("--negative", "error", qrels="bad")
+    text = refused("--negative", "error", "--plan", plan, qrels="bad")
     assert text.startswith(
         "E134: 1 judgements have a negative grade (query q, document d, grade -1)"
     )
     write(data / "big" / "a.parquet", query_id=["q"], doc_id=["d"], relevance=[1100])
-    assert refused("-m", "ndcg_p", qrels="big").startswith("E114: 1 judgements")
+    assert refused("-m", "ndcg_p", "--plan", plan, qrels="big").startswith("E114: 1 judgements")
 
 
 def test_missing_empty_and_broken_files(data, refused):

@@ -21,11 +21,10 @@ RUN = "run_id string, query_id string, doc_id string, score double"
 QRELS = "query_id string, doc_id string, relevance double, gain double"
 # every additive measure of the registry, and all that such a measure can be told
 OTHERS = (
-    "nDCG@3,nDCG(gain='exp2')@n/2,nDCG(dis='power:0.5')@2,nDCG(dis='zipf'),nDCG(dis='exp2')@sqrt(n),"
-    "nDCG(dis='none')@4,nDCG@R,nDCG(gain='binary',rel=2)@4,nDCG(gains={1: 2, 3: 10}),DCG@0.3n,DCG@5,"
-    "G@3,binG@2,P@n/3,P(precision_denominator='retrieved')@5,R(recall_denominator='min(R,k)')@3,"
-    "F1@3,relative_P@3,Judged@3,Judged(judged_denominator='k')@2,RBP(gain='graded',max_rel=3)@4,"
-    "RBP(p=0.5),SDCG(max_rel=3)@3,RprecMult@0.6,RR(rel=2)@3,Success@2"
+    "nDCG(gain='exp2',dis='zipf')@n/2,nDCG(dis='power:0.5')@2,nDCG(gains={1: 2, 3: 10},dis='none')@R,"
+    "nDCG(gain='binary',rel=2,dis='exp2')@sqrt(n),DCG@0.3n,P(precision_denominator='retrieved')@5,"
+    "R(recall_denominator='min(R,k)')@3,F1@3,Judged(judged_denominator='k')@2,"
+    "RBP(gain='graded',max_rel=3)@4,RR(rel=2)@3,Success@2"
 )
 # every value of every policy at least once; some of these change nothing but what is counted
 POLICIES = [
@@ -40,7 +39,7 @@ POLICIES = [
     {"duplicate_docs": "max", "duplicate_qrels": "max", "nan_score": "last", "ties": "mean"},
     {"prune": True, "on_no_overlap": "zero"},
 ]
-ON_EVERY_ENGINE = [POLICIES[place] for place in (0, 2, 4, 6)]
+ON_EVERY_ENGINE = [POLICIES[place] for place in (0, 2, 6)]
 every_engine = pytest.mark.every_engine
 pytestmark = pytest.mark.filterwarnings("ignore::ndcg_spark.DiscountWarning")
 
