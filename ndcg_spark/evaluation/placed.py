@@ -8,7 +8,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.evaluation.plan import deepest_place
-from ndcg_spark.evaluation.ranked import LIST, by_key, ranked_lists, total_order
+from ndcg_spark.evaluation.ranked import LIST, by_key, documents_once, total_order, with_ranks
 from ndcg_spark.evaluation.shares import Shares, with_discounts
 from ndcg_spark.measures.policies import Policies
 
@@ -29,13 +29,7 @@ def placed_documents(
     names: the runs (run_id), to have the judged documents that each lacks too; rank is null there
     """
     policies = shares.policies
-    rows = ranked_lists(runs, policies)
-    tied = (
-        F.col("tied_next") & F.col("rank").isin(*_cutoffs(shares))
-        if _cutoffs(shares)
-        else F.lit(False)
-    )
-    rows = rows.withColumn("tied", tied).drop("tied_next")
+    rows = documents_once(runs, policies)
     own = [name for name in judgements.columns if name.startswith("worth_")]
     counted = judgements.where("counted").select("query_id", "doc_id", "relevance", *own)
     if names is None:
@@ -43,6 +37,11 @@ def placed_documents(
     else:
         every = F.broadcast(names).crossJoin(counted)
         rows = rows.join(every, [*LIST, "doc_id"], "full")
+    rows = with_ranks(rows, policies)
+    tied = F.lit(False)
+    if cutoffs := _cutoffs(shares):
+        tied = F.col("tied_next") & F.col("rank").isin(*cutoffs)
+    rows = rows.withColumn("tied", tied).drop("tied_next")
     worths = {name: F.coalesce(F.col(name), F.lit(0.0)) for name in own}
     depth = deepest_inside(shares)
     inside = F.col("rank").isNotNull()

@@ -18,37 +18,67 @@ FRACTIONS = (T.FloatType, T.DoubleType)
 
 
 def ranked_lists(runs: DataFrame, policies: Policies) -> DataFrame:
-    """LIST, doc_id, key, rank, repeats, last, tied_next: a list's documents once, in their order.
-
-    key:       the score, or the rank that was given; null where a score is no number
-    repeats:   how many rows of the list, up to this one, are of documents that it had before
-    last:      whether it is the list's last document
-    tied_next: whether the next one has the same score
+    """LIST, doc_id, key and the columns of `with_ranks`: a list's documents once, in their order.
 
     A row that the policies refuse makes the action fail.
     """
-    rows = _once(runs, policies)
-    following = Window.partitionBy(*LIST).orderBy(*total_order(policies))
+    return with_ranks(documents_once(runs, policies), policies)
+
+
+def documents_once(runs: DataFrame, policies: Policies) -> DataFrame:
+    """LIST, doc_id, key, copies: every document of a list once, with its best score.
+
+    key:    the score, or the rank that was given; null where a score is no number
+    copies: how many rows of the list are of the document, where more than one is allowed
+
+    Rows are brought together by query and document, as the join with judgements wants them too: on
+    the JVM that saves a shuffle and a sort of the run. A row that the policies refuse makes the
+    action fail.
+    """
+    document = ["query_id", "doc_id", "run_id"]
+    rows = runs.select(*LIST, "doc_id", _key(runs, policies).alias("key"))
+    rows = rows.repartition("query_id", "doc_id")
+    nth = F.row_number().over(Window.partitionBy(*document).orderBy(by_key(policies)))
+    copies = F.lit(1)
+    if policies.duplicate_docs == "max":
+        copies = F.count(F.lit(1)).over(Window.partitionBy(*document))
+    rows = rows.select("*", nth.alias("nth"), copies.cast("bigint").alias("copies"))
+    if policies.duplicate_docs == "max":
+        rows = rows.where(F.col("nth") == 1)
+    key = refusing(F.col("key"), _refused(policies)).alias("key")
+    return rows.select(*LIST, "doc_id", key, "copies")
+
+
+def with_ranks(rows: DataFrame, policies: Policies) -> DataFrame:
+    """Documents (LIST, doc_id, key, copies, …) with rank, repeats, last, tied_next.
+
+    Rows without copies are of no list: they have no rank.
+
+    repeats:   how many rows of the list, up to this one, are of documents that it had before
+    last:      whether it is the list's last document
+    tied_next: whether the next one has the same score
+    """
+    listed = F.col("copies").isNotNull()
+    rows = rows.withColumn("listed", listed)
+    following = Window.partitionBy(*LIST, "listed").orderBy(*total_order(policies))
     repeats = F.lit(0)
     if policies.duplicate_docs == "max":
         repeats = F.sum(F.col("copies") - 1).over(following.rowsBetween(*RUNNING))
-    placed = rows.select(
-        "*",
-        repeats.cast("bigint").alias("repeats"),
-        F.row_number().over(following).cast("bigint").alias("place"),
-        F.lead("key").over(following).alias("next_key"),
-        F.lead("copies").over(following).isNull().alias("last"),
+    placed = rows.withColumns(
+        {
+            "repeats": repeats.cast("bigint"),
+            "place": F.row_number().over(following).cast("bigint"),
+            "next_key": F.lead("key").over(following),
+            "last": F.lead("copies").over(following).isNull(),
+        }
     )
+    place = F.when(F.col("listed"), F.col("place"))
+    if policies.order_by == "rank":
+        bad = F.col("key") != F.col("place")  # null where nothing is listed
+        place = refusing(place, {"E133 lists whose ranks are not 1, 2, 3, …": bad})
     tied = ~F.col("last") & F.col("key").eqNullSafe(F.col("next_key"))
-    return placed.select(
-        *LIST,
-        "doc_id",
-        "key",
-        refusing(F.col("place"), _refused(policies)).alias("rank"),
-        "repeats",
-        "last",
-        tied.alias("tied_next"),
-    )
+    added = {"rank": place, "last": F.col("last") & F.col("listed"), "tied_next": tied}
+    return placed.withColumns(added).drop("copies", "listed", "place", "next_key")
 
 
 def total_order(policies: Policies) -> list[Column]:
@@ -81,23 +111,14 @@ def no_id(*names: str) -> Column:
     return bad
 
 
-def _once(runs: DataFrame, policies: Policies) -> DataFrame:
-    """LIST, doc_id, key, copies: a document that is there several times has its best score."""
+def _key(runs: DataFrame, policies: Policies) -> Column:
     place = "rank" if policies.order_by == "rank" else "score"
-    key = F.col(place)
-    if isinstance(runs.schema[place].dataType, FRACTIONS):
-        kind = runs.schema[place].dataType.simpleString()
-        # one zero, and what is no number is null: engines sort these in different ways
-        key = F.when(~F.isnan(key), F.when(key == 0, F.lit(0.0).cast(kind)).otherwise(key))
-    descending = policies.order_by == "score" and policies.score_order == "descending"
-    return (
-        runs.select(*LIST, "doc_id", key.alias("key"))
-        .groupBy(*LIST, "doc_id")
-        .agg(
-            (F.max("key") if descending else F.min("key")).alias("key"),
-            F.count(F.lit(1)).alias("copies"),
-        )
-    )
+    key, kind = F.col(place), runs.schema[place].dataType
+    if not isinstance(kind, FRACTIONS):
+        return key
+    # one zero, and what is no number is null: engines sort these in different ways
+    zero = F.lit(0.0).cast(kind.simpleString())
+    return F.when(~F.isnan(key), F.when(key == 0, zero).otherwise(key))
 
 
 def _refused(policies: Policies) -> dict[str, Column]:
@@ -105,8 +126,5 @@ def _refused(policies: Policies) -> dict[str, Column]:
     if policies.order_by == "rank" or policies.nan_score == "error":
         refused["E122 NaN or null scores"] = F.col("key").isNull()
     if policies.duplicate_docs == "error":
-        refused["E132 documents listed more than once"] = F.col("copies") > 1
-    if policies.order_by == "rank":
-        bad = F.col("key") != F.col("place")
-        refused["E133 lists whose ranks are not 1, 2, 3, …"] = bad
+        refused["E132 documents listed more than once"] = F.col("nth") > 1
     return refused
