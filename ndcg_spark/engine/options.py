@@ -42,6 +42,11 @@ class Job:
         return pairs("conf", self.conf)
 
     @property
+    def by_rows(self) -> bool:
+        """Whether the engine itself works on rows, and does not only move packed records."""
+        return False
+
+    @property
     def partitions(self) -> dict[str, str]:
         return pairs("partition", self.partition)
 

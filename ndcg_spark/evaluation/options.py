@@ -75,6 +75,10 @@ class EvaluateJob(ScoringJob):
         if self.ideals and self.plan != "window":
             raise UsageError("--ideals is read by --plan window; the plan kernel makes its own")
 
+    @property
+    def by_rows(self) -> bool:
+        return self.plan == "window"
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainJob(ScoringJob):
