@@ -22,9 +22,7 @@ from ndcg_spark.tables.read import translate
 @contextlib.contextmanager
 def opened(job: Job, role: str = "input") -> Iterator[Engine]:
     """The session that the job asks for; `role` names what it reads in errors."""
-    engine = sessions.open_engine(
-        job.engine, job.master, job.remote, job.settings, job.by_rows
-    )
+    engine = sessions.open_engine(job.engine, job.master, job.remote, job.settings, job.by_rows)
     try:
         yield engine
     except Exception as problem:
