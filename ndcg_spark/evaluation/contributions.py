@@ -56,7 +56,7 @@ def _chosen(rows: DataFrame, queries: DataFrame, inputs: Inputs, shares: Shares)
     if how != "judged":  # without the lists that runs lack
         retrieved = inputs.runs.select(*LIST).distinct()
         rows = rows.join(retrieved, list(LIST), "left_semi")
-    return rows.join(queries, "query_id", "left" if how == "run" else "inner")
+    return queries.join(rows, "query_id", "right" if how == "run" else "inner")
 
 
 def _in_ideal_order(rows: DataFrame, shares: Shares) -> DataFrame:

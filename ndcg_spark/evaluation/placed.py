@@ -32,11 +32,12 @@ def placed_documents(
     rows = documents_once(runs, policies)
     own = [name for name in judgements.columns if name.startswith("worth_")]
     counted = judgements.where("counted").select("query_id", "doc_id", "relevance", *own)
+    # the embedded engine holds the left side in memory: the judgements, not the runs
     if names is None:
-        rows = rows.join(counted, ["query_id", "doc_id"], "left")
+        rows = counted.join(rows, ["query_id", "doc_id"], "right")
     else:
         every = F.broadcast(names).crossJoin(counted)
-        rows = rows.join(every, [*LIST, "doc_id"], "full")
+        rows = every.join(rows, [*LIST, "doc_id"], "full")
     rows = with_ranks(rows, policies)
     tied = F.lit(False)
     if cutoffs := _cutoffs(shares):

@@ -79,7 +79,8 @@ def _lists(rows: DataFrame, queries: DataFrame, shares: Shares) -> DataFrame:
     judged = F.col("inside") & F.col("relevance").isNotNull()
     rows = rows.where(judged | F.col("last") | F.col("tied"))
     n_rel = [name for name in queries.columns if name.startswith("n_rel_")]
-    rows = discounted(rows.join(queries.select("query_id", *n_rel), "query_id", "left"), shares)
+    of_query = queries.select("query_id", *n_rel)
+    rows = discounted(of_query.join(rows, "query_id", "right"), shares)
     totals = []
     for i, rank in enumerate(ranks(shares)):
         term = F.when(judged, F.col(f"worth_{shares.worth[i]}") * F.col(f"discount_{i}"))

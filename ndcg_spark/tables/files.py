@@ -29,6 +29,8 @@ from ndcg_spark.tables.listing import DataFile, Listing
 from ndcg_spark.tables.text_kernel import TextTable
 
 TASK_BYTES, LEAST = 128 * 2**20, 4 * 2**20  # compressed bytes that a task reads
+# a batch that goes into an engine's sorts: the embedded one cannot spill what came in one piece
+ROWS_TO_ENGINE = 2**16
 R = TypeVar("R", bound=Reads)
 Task = tuple[int, tuple[Split, ...]]  # the place of its reading, and what it reads
 
@@ -209,7 +211,7 @@ def rows_of_files(spark: SparkSession, sources: Sequence[Files], cores: int) -> 
     """The rows of all sources, which have the same columns; scores as doubles."""
     kinds = {name: kind for source in sources for name, kind in source.kinds.items()}
     schema = ", ".join(f"`{name}` {SPARK_TYPES[kind]}" for name, kind in kinds.items())
-    readings = [source.reading for source in sources]
+    readings = [dataclasses.replace(source.reading, rows=ROWS_TO_ENGINE) for source in sources]
     listings = [source.listing for source in sources]
     return in_tasks(
         spark, tasks_of(listings, cores), readings, _Plain(tuple(kinds.items())), schema
