@@ -18,6 +18,14 @@ from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.tables.paths import parquet_rows
 from ndcg_spark.tables.read import translate
 
+# how engines say that their memory is full; a JVM that ran out of it is gone when it is asked again
+EXHAUSTED = re.compile(r"Resources exhausted|OutOfMemoryError|Java heap space")
+MORE_MEMORY = (
+    "Give it more (--conf spark.driver.memory=8g, on a cluster spark.executor.memory), or more "
+    "partitions (--conf spark.sql.shuffle.partitions=N); evaluate has --plan window for queries "
+    "that no task can hold"
+)
+
 
 @contextlib.contextmanager
 def opened(job: Job, role: str = "input") -> Iterator[Engine]:
@@ -63,6 +71,9 @@ def refused(problem: Exception) -> Exception:
     found = re.search(r"\bInputError: (E\d+): (.*)", str(problem))
     if found:
         return InputError(found[1], found[2].strip())
+    if isinstance(problem, ConnectionRefusedError) or EXHAUSTED.search(str(problem)):
+        what = "the engine's memory was not enough, or the engine was ended from outside"
+        return InputError("E143", f"{what}. {MORE_MEMORY}")
     misused = re.search(r"\bUsageError: (.*)", str(problem))
     return UsageError(misused[1].strip()) if misused else problem
 

@@ -156,11 +156,11 @@ def open_engine(
     if engine == "sail" or (
         engine == "auto" and not (submitted or master or remote) and has_sail()
     ):
-        return _embedded(conf or {})
+        return _embedded(conf or {}, by_rows)
     return _spark(master, remote, submitted, conf or {}, by_rows)
 
 
-def _embedded(conf: Mapping[str, str]) -> Engine:
+def _embedded(conf: Mapping[str, str], by_rows: bool) -> Engine:
     if not has_sail():
         raise UsageError("the embedded engine is not installed: pip install 'ndcg-spark[sail]'")
     os.environ.setdefault("RUST_LOG", "error")  # its log goes to stderr, past Python's logging
@@ -171,7 +171,9 @@ def _embedded(conf: Mapping[str, str]) -> Engine:
     _one_thread_a_product()
     # sorts spill to disk beyond this, instead of growing with the input
     os.environ.setdefault("SAIL_RUNTIME__MEMORY_POOL__TYPE", "fair")
-    os.environ.setdefault("SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE", str(memory() // 2))
+    # (beside packed records there must be room for the kernel; beside the engine's rows for less)
+    pool = memory() * 3 // 4 if by_rows else memory() // 2
+    os.environ.setdefault("SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE", str(pool))
     from pysail.spark import SparkConnectServer
 
     server = SparkConnectServer(ip="127.0.0.1", port=0)

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.errors import unknown
+from ndcg_spark.evaluation.fit import refuse_what_does_not_fit
 from ndcg_spark.evaluation.ideals import judged_and_ideals, with_divisors
 from ndcg_spark.evaluation.inputs import Inputs
 from ndcg_spark.evaluation.placed import deepest_inside, discounted, placed_documents, ranks
@@ -44,9 +45,11 @@ def lists_scored(
 
     Raises:
         UsageError: for measures that the plan or the policies have no value for, naming all.
+        InputError: E142 for a query that is too large for the plan `kernel`.
     """
     if plan == "window":
         return score_lists_by_windows(inputs, measures, ideals)
+    refuse_what_does_not_fit(inputs)
     return score_lists(inputs, measures)
 
 

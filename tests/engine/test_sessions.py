@@ -15,7 +15,7 @@ def test_flags_that_contradict_each_other():
 
 def test_auto_takes_the_engine_that_is_at_hand(monkeypatch):
     taken = []
-    monkeypatch.setattr(session, "_embedded", lambda conf: taken.append("sail"))
+    monkeypatch.setattr(session, "_embedded", lambda conf, by_rows: taken.append("sail"))
     monkeypatch.setattr(session, "_spark", lambda *a: taken.append("spark"))
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     session.open_engine()

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F
 
 import ndcg_spark as nd
+from ndcg_spark.engine.running import refused
+from ndcg_spark.evaluation import fit
 from ndcg_spark.evaluation.inputs import Inputs
 from ndcg_spark.evaluation.window_plan import lists_scored
 from ndcg_spark.measures import Policies, resolve
 from ndcg_spark.measures.additive import AdditiveMeasure, in_parts
+from ndcg_spark.tables.footers import most_of_one_value
 from tests.conftest import TREC_SAMPLE
 from tests.reference import collection
 
@@ -360,3 +366,107 @@ def test_wrong_plans_are_refused(spark, rows):
         nd.evaluate(run, qrels, "nDCG", ideals=run)
     with pytest.raises(nd.InputError, match=r"E110: ideals: missing column\(s\) measure"):
         nd.contributions(run, qrels, "nDCG", ideals=qrels)
+
+
+@pytest.fixture
+def one_large_query(tmp_path, monkeypatch):
+    """Runs of which the footers tell that one query has 3,000 documents and more."""
+    rows = {"query_id": ["big"] * 3000, "doc_id": [f"d{i}" for i in range(3000)]}
+    table = pa.table({**rows, "score": [float(i) for i in range(3000)]})
+    (tmp_path / "runs").mkdir()
+    pq.write_table(table, tmp_path / "runs" / "a.parquet", row_group_size=1000)
+    pq.write_table(table.slice(0, 1), tmp_path / "runs" / "b.parquet")
+    labels = {"query_id": ["big"], "doc_id": ["d7"], "relevance": [1]}
+    pq.write_table(pa.table(labels), tmp_path / "qrels.parquet")
+    monkeypatch.setattr(fit, "SMALL", 0)
+    return str(tmp_path / "runs"), str(tmp_path / "qrels.parquet")
+
+
+def test_the_kernel_says_before_it_starts_that_a_query_does_not_fit(
+    spark, run_cli, one_large_query, monkeypatch
+):
+    run, qrels = one_large_query
+    arguments = (
+        "evaluate",
+        "--qrels",
+        qrels,
+        "--runs",
+        run,
+        "-m",
+        "nDCG",
+        "--duplicate-docs",
+        "max",
+    )
+    assert run_cli(*arguments)[0] == 0
+    monkeypatch.setattr(fit, "memory", lambda: 3000 * fit.EMBEDDED_BYTES)
+    code, out, err = run_cli(*arguments)
+    assert (code, out) == (3, "")
+    assert "E142: runs: the query 'big' has 3,001 documents or more" in err
+    assert "--plan window" in err
+    assert run_cli(*arguments, "--plan", "window")[0] == 0
+    monkeypatch.setattr(fit, "memory", lambda: 3001 * fit.EMBEDDED_BYTES)
+    assert run_cli(*arguments)[0] == 0
+
+
+def test_footers_count_what_they_are_sure_of(spark, one_large_query, tmp_path):
+    run, _ = one_large_query
+    inputs = Inputs.of(spark, [run], None, Policies())
+    assert most_of_one_value(inputs.runs_files[0], "query_id") == ("big", 3001)
+    mixed = pa.table({"query_id": ["a", "b"], "doc_id": ["d", "d"], "score": [1.0, 2.0]})
+    pq.write_table(mixed, tmp_path / "mixed.parquet")
+    inputs = Inputs.of(spark, [str(tmp_path / "mixed.parquet")], None, Policies())
+    assert most_of_one_value(inputs.runs_files[0], "query_id") == (None, 0)
+    (tmp_path / "run.txt").write_text("q Q0 d 1 2.0 r\n")
+    inputs = Inputs.of(spark, [str(tmp_path / "run.txt")], None, Policies())
+    assert most_of_one_value(inputs.runs_files[0], "query_id") == (None, 0)
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        ConnectionRefusedError(111, "Connection refused"),
+        RuntimeError("Resources exhausted: Failed to allocate additional 4.7 MB"),
+        RuntimeError("java.lang.OutOfMemoryError: Java heap space"),
+    ],
+)
+def test_full_memory_is_no_unexpected_error(problem):
+    found = refused(problem)
+    assert isinstance(found, nd.InputError)
+    assert found.code == "E143"
+    assert "spark.driver.memory" in found.message
+
+
+def test_the_manifest_names_the_plan(spark, run_cli, rows, tmp_path):
+    run, qrels = tables(spark, rows, {})
+    run.write.parquet(str(tmp_path / "runs"))
+    qrels.write.parquet(str(tmp_path / "qrels"))
+    nd.ideals(qrels, "nDCG@10,P@5").write.parquet(str(tmp_path / "ideals"))
+    plans = {
+        "kernel": [],
+        "window": ["--plan", "window"],
+        "given": ["--plan", "window", "--ideals", tmp_path / "ideals"],
+    }
+    found = {}
+    for name, more in plans.items():
+        code, out, err = run_cli(
+            "evaluate", "--qrels", tmp_path / "qrels", "--runs", tmp_path / "runs", "-m",
+            "nDCG@10,P@5", "--out", tmp_path / name, "--format", "json", *more,
+        )  # fmt: skip
+        assert code == 0, err
+        manifest = json.loads((tmp_path / name / "manifest" / "_manifest.json").read_text())
+        assert manifest["plan"] == ("kernel" if name == "kernel" else "window")
+        tables_here = [pq.read_table(tmp_path / name / t) for t in ("per_query", "aggregate")]
+        assert tables_here[0].schema.names[:4] == ["run_id", "query_id", "measure", "value"]
+        order = [("run_id", "ascending"), ("query_id", "ascending"), ("measure", "ascending")]
+        found[name] = (tables_here[0].sort_by(order).to_pylist(), tables_here[1].to_pylist())
+        assert json.loads(out)["counts"]
+    assert found["kernel"] == found["window"] == found["given"]
+    code, _, err = run_cli(
+        "evaluate", "--qrels", tmp_path / "qrels", "--runs", tmp_path / "runs", "--ideals", "x"
+    )
+    assert (code, "--ideals is read by --plan window" in err) == (2, True)
+    code, _, err = run_cli(
+        "evaluate", "--qrels", tmp_path / "qrels", "--runs", tmp_path / "runs", "-m", "AP",
+        "--plan", "window",
+    )  # fmt: skip
+    assert (code, "AP is no sum over documents" in err) == (2, True)
