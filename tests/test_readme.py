@@ -53,3 +53,10 @@ def test_python(folder, spark, capsys):
     for text in blocks:
         exec(compile(text, "README.md", "exec"), names)
     assert "nDCG@10" in capsys.readouterr().out
+
+
+def test_what_explain_is_said_to_print(folder, run_cli):
+    place = next(i for i, (_, text) in enumerate(BLOCKS) if "ndcg-spark explain" in text)
+    command = BLOCKS[place][1].splitlines()[0]
+    _, out, _ = run_cli(*shlex.split(command)[1:])
+    assert out == BLOCKS[place + 1][1]

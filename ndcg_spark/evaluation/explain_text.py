@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from ndcg_spark.engine.text import number, plain, text_table
@@ -25,10 +25,11 @@ def print_explanation(found: Explanation, how: str, show: int, out: TextIO) -> N
         f"{len(found.lists)} shown",
         file=out,
     )
-    if found.lists:
-        print(f"\n{text_table(_lists(found))}", file=out)
-    # of a list that the run lacks there is nothing to see but that it is lost as a whole
     there = [row for row in found.lists if row["status"] != "missing" or found.named]
+    if gone := [row for row in found.lists if row not in there]:
+        print(f"All is lost where a run lacks the query: {_lacking(gone)}", file=out)
+    if there:
+        print(f"\n{text_table(_lists(found, there))}", file=out)
     for row in there if found.named else there[:show]:
         _print_documents(found, row, out)
     if not found.named and len(there) > show:
@@ -38,16 +39,24 @@ def print_explanation(found: Explanation, how: str, show: int, out: TextIO) -> N
         print(f"{table}: {path}", file=out)
 
 
-def _lists(found: Explanation) -> list[list[str]]:
+def _lacking(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Which queries each run lacks, those that lost most first."""
+    queries: dict[str, list[str]] = {}
+    for row in rows:
+        queries.setdefault(row["run_id"], []).append(str(row["query_id"]))
+    return "; ".join(f"{run} lacks {', '.join(names)}" for run, names in queries.items())
+
+
+def _lists(found: Explanation, there: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     before = [found.baseline, "drop"] if found.baseline else []
     head = ["query", "run", "value", *before, "best", "lost", "relevant", "missing", "too low"]
-    rows = [[*head, f"unjudged@{found.top}", "status"]]
-    for row in found.lists:
+    rows = [[*head, f"unjudged@{found.top}"]]
+    for row in there:
         values = [number(row[name], False) for name in ("baseline_value", "drop") if before]
         counts = [str(row[name]) for name in ("n_rel", "missing", "below", "unjudged")]
         cells = [number(row["value"], False), *values]
         cells += [number(row["best"], False), number(row["loss"], False), *counts]
-        rows.append([str(row["query_id"]), row["run_id"], *cells, row["status"]])
+        rows.append([str(row["query_id"]), row["run_id"], *cells])
     return rows
 
 
