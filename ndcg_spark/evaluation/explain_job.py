@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.arrays.schemas import arrow_schema
 from ndcg_spark.engine.running import now
 from ndcg_spark.errors import UsageError, unknown
+from ndcg_spark.evaluation.contributions import CONTRIBUTIONS
 from ndcg_spark.evaluation.explain import (
     LOSSES,
     documents,
@@ -42,19 +43,7 @@ LOSS_KINDS = {
     **dict.fromkeys(("value", "best", "loss", "baseline_value", "drop"), "double"),
 }
 MORE = 5  # documents further down, or missing, that are shown of a list
-SHOWN = (
-    "rank",
-    "doc_id",
-    "score",
-    "relevance",
-    "gain",
-    "discount",
-    "contribution",
-    "ideal_rank",
-    "lost",
-    "baseline_rank",
-    "baseline_contribution",
-)
+SHOWN = (*CONTRIBUTIONS, "baseline_rank", "baseline_contribution")
 
 
 @dataclasses.dataclass(frozen=True)
