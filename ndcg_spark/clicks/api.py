@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 from pyspark.sql import DataFrame
 
+from ndcg_spark.clicks.alike import refuse_unlike as refuse_unlike
 from ndcg_spark.clicks.corrected import PROPENSITIES, SWEEP, bias_of
 from ndcg_spark.clicks.estimates import ESTIMATES
 from ndcg_spark.clicks.labels import click_counts, click_qrels

@@ -12,6 +12,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ndcg_spark.clicks.alike import options_of, refuse_unlike
 from ndcg_spark.clicks.impressions import Impressions
 from ndcg_spark.clicks.options import MEASURES, ClicksJob
 from ndcg_spark.clicks.reading import opened_log, patterns_of
@@ -23,7 +24,7 @@ from ndcg_spark.clicks.summary import (
     click_summary,
     unit_summary,
 )
-from ndcg_spark.clicks.trend import broken, summary_rows, trend
+from ndcg_spark.clicks.trend import broken, days_before, summary_rows, trend
 from ndcg_spark.engine.running import now
 from ndcg_spark.engine.sessions import Engine
 from ndcg_spark.errors import InputError, UsageError
@@ -65,6 +66,9 @@ def click_days(job: ClicksJob) -> ClickDay:
         raise UsageError(f"--date {job.dates[-1]} lies in the future")
     if gates and not job.out:
         raise UsageError("--fail-if looks back at earlier days in --out DIR")
+    if job.out:
+        window = set(days_before(job.dates[-1], job.window)) - set(job.dates)
+        refuse_unlike(job.out, window.__contains__, options_of(job, measures))
     with opened_log(job) as (engine, log):
         found: ClickDay | None = None
         for date in job.dates:
@@ -103,7 +107,11 @@ def _day(
             )
             daily += summary_rows(unit_summary(by_unit, unit))
         daily = [{"date": date, **row} for row in daily]
-        tables = _publish(job, engine, output, date, counts, daily, differences) if job.out else {}
+        tables = (
+            _publish(job, engine, output, date, measures, counts, daily, differences)
+            if job.out
+            else {}
+        )
         return ClickDay(engine.name, date, counts, daily, differences, [], [], tables)
 
 
@@ -126,6 +134,7 @@ def _publish(
     engine: Engine,
     output: Output,
     date: str,
+    measures: Sequence[Measure],
     counts: dict[str, int],
     daily: list[dict[str, Any]],
     differences: list[dict[str, Any]],
@@ -144,13 +153,7 @@ def _publish(
         "event_date": date,
         "run_ts": now(),
         "input": redacted(job.impressions or ""),
-        "measures": list(dict.fromkeys(row["measure"] for row in daily)),
-        "gains": job.gains.values,
-        "events": job.gains.events,
-        "dwell": job.gains.dwell,
-        "segments": job.segments,
-        "buckets": job.buckets,
-        "clickless": job.clickless,
+        "options": options_of(job, measures),
         "counts": counts,
     }
     output.write_json("click_manifest", "_manifest.json", manifest)

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from ndcg_spark.clicks.impressions import segment_texts
 from ndcg_spark.clicks.log_kernel import Shape
 from ndcg_spark.clicks.patterns_kernel import Gains
-from ndcg_spark.clicks.sums_kernel import LOW, SUMS, UNIT, measure_sums
+from ndcg_spark.clicks.sums_kernel import LOW, MOST, SUMS, UNIT, measure_sums
 from ndcg_spark.engine.whole_sums import of_parts
 from ndcg_spark.measures import Measure
 
@@ -52,7 +52,7 @@ def daily_state(
 
     n counts impressions, n_undefined those without a click where `clickless` is undefined (else
     they count as 0). sum and sumsq are in doubles; their parts (…_high, …_low, whole numbers in
-    units of 2^-20 and 2^-40) add up exactly and independent of the order.
+    units of 2^-20 and 2^-56) add up exactly and independent of the order.
     """
     return _summed(patterns, measures, gains, "bucket", segments, clickless)
 
@@ -113,9 +113,12 @@ def merged_state(several: DataFrame, over: Sequence[str] = ("event_date",)) -> D
 
 
 def with_doubles(sums: DataFrame) -> DataFrame:
-    """Sums as doubles beside their exact parts."""
+    """Sums as doubles beside their exact parts; the action fails where these may have overflown."""
+    too_many = f"InputError: E136: more than {MOST} impressions of one bucket: give more --buckets"
     parts = {
-        name: of_parts(F.col(f"{name}_high"), F.col(f"{name}_low"), LOW, UNIT)
+        name: F.when(F.col("n") > MOST, F.raise_error(F.lit(too_many))).otherwise(
+            of_parts(F.col(f"{name}_high"), F.col(f"{name}_low"), LOW, UNIT)
+        )
         for name in ("sum", "sumsq")
     }
     return sums.select("*", *[column.alias(name) for name, column in parts.items()])

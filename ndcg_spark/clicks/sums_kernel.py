@@ -15,7 +15,9 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.measures import Batch, Measure
 from ndcg_spark.measures.batch import Array, Ints, Mask, rows_of
 
-UNIT, LOW = 40, 20  # sums are kept in units of 2^-40, as a high and a low part of 20 bits
+# sums are kept in units of 2^-56, as a high part in units of 2^-20 and a low one: .45 stays .45
+UNIT, LOW = 56, 36
+MOST = 2**26  # impressions whose low parts add up to a 64-bit number
 LARGEST = 1024.0
 SUMS = ("n", "n_undefined", "sum_high", "sum_low", "sumsq_high", "sumsq_low")
 
@@ -113,10 +115,16 @@ def _sums(
         found["n_undefined"].append(np.add.reduceat(np.where(gone, n, 0), starts))
         value = np.where(undefined[:, column], 0.0, values[:, column])
         for name, number in (("sum", value), ("sumsq", value * value)):
-            unit = units(number, UNIT)[code]
-            found[f"{name}_high"].append(np.add.reduceat((unit >> LOW) * weight, starts))
-            found[f"{name}_low"].append(np.add.reduceat((unit & ((1 << LOW) - 1)) * weight, starts))
+            for part, whole in zip(("high", "low"), high_and_low(number), strict=True):
+                found[f"{name}_{part}"].append(np.add.reduceat(whole[code] * weight, starts))
     return found
+
+
+def high_and_low(values: Array) -> tuple[Ints, Ints]:
+    """Values as whole numbers: in units of 2^(LOW - UNIT), and of what that leaves, in 2^-UNIT."""
+    scaled = np.ldexp(values, UNIT - LOW)
+    high = np.floor(scaled)
+    return high.astype(np.int64), units(scaled - high, LOW)
 
 
 def _groups(columns: Sequence[pa.Array]) -> tuple[Ints, Ints]:

@@ -112,10 +112,14 @@ def _state(engine: Engine, places: Sequence[str]) -> DataFrame:
     return engine.spark.read.parquet(*places).withColumn("event_date", F.lit("window"))
 
 
+def days_before(last: str, number: int) -> list[str]:
+    day = datetime.date.fromisoformat(last)
+    return [str(day - datetime.timedelta(days=n)) for n in range(1, number + 1)]
+
+
 def _stored(job: ClicksJob, last: str) -> list[str]:
     """The state's partitions of the days of the window that are stored."""
-    day = datetime.date.fromisoformat(last)
-    window = [str(day - datetime.timedelta(days=n)) for n in range(1, job.window + 1)]
+    window = days_before(last, job.window)
     system, root = filesystem(str(job.out))
     return [
         _place(job, date)

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark.clicks.api import arm_scores
+from ndcg_spark.clicks.api import arm_scores, refuse_unlike
 from ndcg_spark.comparison.compute import compared
 from ndcg_spark.comparison.options import CompareJob, tests_of
 from ndcg_spark.comparison.power import AGREEMENT, ASL, POWER, PowerRows, power_rows
@@ -93,6 +93,9 @@ def _scores(job: CompareJob) -> Iterator[tuple[str, SparkSession, DataFrame, boo
             return read_table(spark, role, source, glob=job.glob, local=local)
 
         if job.state:
+            days = job.first_and_last or ("", "9999-12-31")
+            place = job.state.rstrip("/").removesuffix("/daily_state")
+            refuse_unlike(place, lambda date: days[0] <= date <= days[1])
             state = read("state", table_in(job.state, "daily_state"))
             if job.first_and_last:
                 day = F.col("event_date").cast("string")
