@@ -66,6 +66,22 @@ def test_evaluate_twice_through_spark_submit(tmp_path):
 
 
 @pytest.mark.cluster
+def test_explain_through_spark_submit(tmp_path):
+    done = submit(
+        tmp_path, "explain.py", "--qrels", SAMPLE / "qrels.parquet", "--runs",
+        SAMPLE / "runs.parquet", "-m", "nDCG@10", "--baseline", "bm25", "--queries", "q069",
+        "--format", "json", "--quiet",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout)["lists"]
+    assert [(row["query_id"], row["run_id"]) for row in found] == [
+        ("q069", "dense"),
+        ("q069", "rerank"),
+    ]
+    assert found[0]["documents"][1]["baseline_rank"] == 3
+
+
+@pytest.mark.cluster
 def test_a_refusal_through_spark_submit(tmp_path):
     done = submit(
         tmp_path, "evaluate.py", "--qrels", SAMPLE / "qrels.parquet", "--runs", tmp_path / "none",

@@ -60,6 +60,49 @@ def test_evaluate_end_to_end(data, run_cli, tmp_path):
         assert mean == pytest.approx(expected, abs=1e-12)
 
 
+IN_PARTS = "nDCG@5,nDCG(gain='exp2'),nDCG(dis='power:0.5')@n/2,RR,P@5,R@3,Judged@3"
+
+
+def test_the_window_plan_end_to_end(data, run_cli, tmp_path):
+    place, qrels, run = data
+    command = ["evaluate", "--qrels", place / "qrels.parquet", "--runs", place / "bm25"]
+    command += ["-m", IN_PARTS, "--plan", "window", "--out", tmp_path / "out", "--quiet"]
+    code, _, err = run_cli(*command)
+    assert code == 0, err
+    rows = pq.read_table(tmp_path / "out" / "per_query").to_pylist()
+    measures = nd.parse_measures(IN_PARTS)
+    assert {(r["query_id"], r["measure"]): r["value"] for r in rows} == values(qrels, run, measures)
+    kept = tmp_path / "ideals.parquet"
+    ideals = nd.ideals(str(place / "qrels.parquet"), IN_PARTS).collect()
+    names = ("query_id", "measure", "idcg", "n_rel", "n_gain")
+    columns = {name: [row[name] for row in ideals] for name in names}
+    pq.write_table(pa.table(columns), kept)
+    code, _, err = run_cli(*command, "--ideals", kept)
+    assert code == 0, err
+    pq.write_table(pa.table({**columns, "n_gain": [n + 1 for n in columns["n_gain"]]}), kept)
+    code, _, err = run_cli(*command, "--ideals", kept)
+    assert code == 3
+    assert "error: E139: " in err
+    assert "ideals that are not of these judgements" in err
+    assert pq.read_table(tmp_path / "out" / "per_query").to_pylist() == rows
+
+
+def test_explain_end_to_end(data, run_cli):
+    place, qrels, run = data
+    code, out, err = run_cli(
+        "explain", "--qrels", place / "qrels.parquet", "--runs", place / "bm25", "-m", "nDCG@5",
+        "--format", "json",
+    )  # fmt: skip
+    assert code == 0, err
+    expected = values(qrels, run, nd.parse_measures("nDCG@5"))
+    lists = json.loads(out)["lists"]
+    assert lists
+    for row in lists:
+        assert row["value"] == expected[row["query_id"], "nDCG@5"]
+        added = sum(d["contribution"] for d in row["documents"])
+        assert added == pytest.approx(row["value"], abs=1e-12)
+
+
 def test_summary_does_not_depend_on_the_order_of_rows(data, spark):
     place, *_ = data
     run = nd.read_run(spark, str(place / "bm25"))
