@@ -69,9 +69,10 @@ class QrelsKeywords(LogKeywords, total=False):
     """Those of `qrels`."""
 
     method: Literal["counts", "ctr", "coec", "dwell"]
-    thresholds: Sequence[str] | Mapping[float, float]
+    thresholds: Sequence[str] | Mapping[float | str, float]
     per_days: bool
     prior: str
+    lower: float | None
 
 
 class BiasKeywords(LogKeywords, total=False):
@@ -176,7 +177,9 @@ def qrels(log: Table, **options: Unpack[QrelsKeywords]) -> DataFrame:
     shown = log_of(job, session_of(log), log).shown(["query_id"])
     counts = click_counts(shown)
     days = job.days if job.per_days else 1
-    found = click_qrels(counts, job.method, job.grades_of_clicks, days, job.beta)
+    found = click_qrels(
+        counts, job.method, job.grades_of_clicks, days, job.beta, job.lower, job.by_quantile
+    )
     return found.where("query_id is not null")
 
 

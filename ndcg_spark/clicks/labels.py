@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
-from pyspark.sql import DataFrame
+import numpy as np
+import pandas as pd
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import pandas_udf
 
 from ndcg_spark.clicks.options import PAPER
 from ndcg_spark.engine.whole_sums import exact_sum
 from ndcg_spark.errors import UsageError, unknown
+from ndcg_spark.stats.beta import beta_quantiles
 
 METHODS = ("counts", "ctr", "coec", "dwell")
 
@@ -31,6 +36,8 @@ def click_qrels(
     thresholds: Sequence[tuple[float, float]] = PAPER,
     days: float = 1.0,
     prior: tuple[float, float] = (5.0, 95.0),
+    lower: float | None = None,
+    by_quantile: bool = False,
 ) -> DataFrame:
     """QRELS(query_id, doc_id, relevance, gain) from CLICK_COUNTS, as `evaluate` reads them.
 
@@ -41,13 +48,17 @@ def click_qrels(
         which the document was shown
     dwell:  gain = the largest gain seen, which dwell thresholds have set
 
+    lower: ctr's gain is instead what the click rate exceeds with a probability of 1 - lower, its
+        posterior's quantile: few impressions prove little
+    by_quantile: thresholds are shares, ``((0.5, 1.0), (0.9, 2.0))``: relevance by how many of the
+        query's shown documents have no more clicks (of counts; of the others, no larger gain); a
+        document without a click stays 0
+
     Raises:
-        UsageError: for a method that does not exist, or thresholds that do not ascend.
+        UsageError: for a method that does not exist, thresholds that do not ascend or are no
+            shares, a lower bound without ctr.
     """
-    if method not in METHODS:
-        raise unknown("method", method, METHODS)
-    if list(thresholds) != sorted(thresholds) or days <= 0:
-        raise UsageError(f"thresholds must ascend and days be positive: {thresholds}, {days}")
+    _refuse(method, thresholds, days, lower, by_quantile)
     if method == "coec":
         at_rank = counts.groupBy("rank").agg(
             (F.sum("n_clicks") / F.sum("n_impressions")).alias("rate")
@@ -64,15 +75,57 @@ def click_qrels(
     some = F.when(F.col("k") > 0, 1.0).otherwise(0.0)
     relevance, gain = some, F.lit(None).cast("double")
     if method == "counts":
-        relevance = F.lit(0.0)
-        for fewest, grade in thresholds:
-            enough = F.col("k") / F.lit(float(days)) >= fewest
-            relevance = F.when(enough, F.lit(float(grade))).otherwise(relevance)
+        relevance = _graded(F.col("k") / F.lit(float(days)), thresholds)
     elif method == "ctr":
         a, b = prior
         gain = (F.col("k") + F.lit(a)) / (F.col("n") + F.lit(a + b))
+        if lower is not None:
+            gain = _lower_bounds(lower, a, b)(F.col("k"), F.col("n"))
     elif method == "coec":
         gain = F.when(F.col("expected") > 0, F.col("k") / F.col("expected")).otherwise(0.0)
     else:
         gain = F.col("best")
-    return docs.select("query_id", "doc_id", relevance.alias("relevance"), gain.alias("gain"))
+    docs = docs.withColumn("gain", gain)
+    if by_quantile:
+        figure = F.col("k" if method == "counts" else "gain")
+        share = F.cume_dist().over(Window.partitionBy("query_id").orderBy(figure))
+        docs = docs.withColumn("share", share)
+        relevance = F.when(F.col("k") > 0, _graded(F.col("share"), thresholds)).otherwise(0.0)
+    return docs.select("query_id", "doc_id", relevance.alias("relevance"), "gain")
+
+
+def _refuse(
+    method: str,
+    thresholds: Sequence[tuple[float, float]],
+    days: float,
+    lower: float | None,
+    by_quantile: bool,
+) -> None:
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    if list(thresholds) != sorted(thresholds) or days <= 0:
+        raise UsageError(f"thresholds must ascend and days be positive: {thresholds}, {days}")
+    if by_quantile and not all(0 < share <= 1 for share, _ in thresholds):
+        raise UsageError(f"quantiles must lie above 0 and not above 1: {thresholds}")
+    if lower is not None and (method != "ctr" or not 0 < lower < 1):
+        raise UsageError(f"a lower bound is a probability, for method ctr: {lower}, {method}")
+
+
+def _graded(figure: Column, thresholds: Sequence[tuple[float, float]]) -> Column:
+    """The grade of the last threshold that the figure reaches; 0 below the first."""
+    grade = F.lit(0.0)
+    for fewest, own in thresholds:
+        grade = F.when(figure >= fewest, F.lit(float(own))).otherwise(grade)
+    return grade
+
+
+def _lower_bounds(p: float, a: float, b: float) -> Callable[[Column, Column], Column]:
+    """The posterior's p-quantile of clicks and impressions, each different pair once."""
+
+    def bounds(clicks: pd.Series, impressions: pd.Series) -> pd.Series:
+        pairs = np.stack([clicks.to_numpy("float64"), impressions.to_numpy("float64")])
+        (k, n), row = np.unique(pairs, axis=1, return_inverse=True)
+        return pd.Series(beta_quantiles(p, a + k, b + np.maximum(n - k, 0.0))[row.ravel()])
+
+    found: Any = pandas_udf(bounds, "double")  # type: ignore[call-overload]
+    return cast(Callable[[Column, Column], Column], found)

@@ -24,7 +24,9 @@ def click_labels(job: ClickLabelsJob) -> dict[str, Any]:
     with opened_log(job) as (engine, log), output.writing(["qrels"]):
         counts = click_counts(log.shown(["query_id"]))
         days = job.days if job.per_days else 1
-        qrels = click_qrels(counts, job.method, job.grades_of_clicks, days, job.beta)
+        qrels = click_qrels(
+            counts, job.method, job.grades_of_clicks, days, job.beta, job.lower, job.by_quantile
+        )
         place = output.staged("qrels")
         qrels.where("query_id is not null").write.mode("error").parquet(place)
         written = engine.spark.read.schema(qrels.schema).parquet(place)

@@ -133,13 +133,27 @@ class ClickLabelsJob(LogJob):
     """Judgements from clicks: what `click-labels` can be told."""
 
     method: Literal["counts", "ctr", "coec", "dwell"] = option("counts", "how clicks become labels")
-    thresholds: list[str] = option([], "clicks=grade (default 100=1, 1001=2)")
+    thresholds: list[str] = option(
+        [],
+        "clicks=grade (default 100=1, 1001=2); or by quantile of the query's documents, q50=1, "
+        "q90=2",
+    )
     per_days: bool = option(False, "thresholds are clicks a day")
     prior: str = option("5,95", "Beta prior of click rates for ctr: a,b")
+    lower: float | None = option(
+        None, "ctr: the gain is what the click rate exceeds but for this probability, 0.05"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.beta  # noqa: B018 - refuses a prior that is none
+        if self.lower is not None and not (self.method == "ctr" and 0 < self.lower < 1):
+            raise UsageError(
+                f"--lower is a probability, such as 0.05, for --method ctr; not {self.lower} for "
+                f"{self.method}"
+            )
+        if self.by_quantile and self.per_days:
+            raise UsageError("--per-days is of thresholds by clicks; quantiles have no days")
         self.grades_of_clicks  # noqa: B018 - refuses thresholds that are no numbers
 
     @property
@@ -156,15 +170,31 @@ class ClickLabelsJob(LogJob):
     @property
     def grades_of_clicks(self) -> list[tuple[float, float]]:
         """(clicks, grade), ascending."""
+        by = self.by_quantile
         try:
             found = pairs("thresholds", self.thresholds).items()
-            return sorted((float(n), float(g)) for n, g in found) or list(PAPER)
+            grades = sorted(
+                (float(n.removeprefix("q")) / 100 if by else float(n), float(g)) for n, g in found
+            )
         except ValueError as problem:
             if isinstance(problem, UsageError):
                 raise
             raise UsageError(
-                f"--thresholds takes numbers, as in 100=1, not {self.thresholds}"
+                f"--thresholds takes numbers, as in 100=1, or quantiles, as in q50=1, not both: "
+                f"{', '.join(self.thresholds)}"
             ) from None
+        if by and not all(0 < share <= 1 for share, _ in grades):
+            raise UsageError(
+                f"--thresholds: a quantile lies above q0 and not above q100, not "
+                f"{', '.join(self.thresholds)}"
+            )
+        return grades or list(PAPER)
+
+    @property
+    def by_quantile(self) -> bool:
+        """Whether all thresholds are quantiles."""
+        keys = [item.strip() for item in self.thresholds]
+        return bool(keys) and all(key.startswith("q") for key in keys)
 
 
 @dataclass(frozen=True, kw_only=True)

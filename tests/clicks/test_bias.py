@@ -41,6 +41,44 @@ def test_smoothed_click_rates(spark):
     assert [round(found[d][1], 4) for d in "abc"] == [0.0727, 0.2773, 0.0481]
 
 
+def test_lower_bounds_of_click_rates(spark):
+    """clicklogs.md C1: 5 percent lower bounds .0370, .2553, .0193."""
+    rows = [("q", "a", 1, 10, 3, 1.0), ("q", "b", 1, 1000, 300, 1.0), ("q", "c", 1, 4, 0, 0.0)]
+    found = qrels(spark, rows, method="ctr", lower=0.05)
+    assert [round(found[d][1], 4) for d in "abc"] == [0.0370, 0.2553, 0.0193]
+    assert [found[d][0] for d in "abc"] == [1, 1, 0]
+
+
+def test_labels_by_quantile(spark):
+    """Of four documents with 0, 2, 2 and 9 clicks, shares .25, .75, .75 and 1 have no more."""
+    rows = [("q", d, 1, 10, k, float(k > 0)) for d, k in zip("abcd", (0, 2, 2, 9), strict=True)]
+    rows += [("p", "z", 1, 10, 0, 0.0), ("p", "y", 1, 10, 1, 1.0), ("q", "d", 2, 10, 1, 1.0)]
+    quantiles = [(0.5, 1.0), (0.9, 2.0)]
+    found = qrels(spark, rows, thresholds=quantiles, by_quantile=True)
+    assert {d: g for d, (g, _) in found.items()} == {"a": 0, "b": 1, "c": 1, "d": 2, "z": 0, "y": 2}
+    rates = [("q", "a", 1, 10, 2, 1.0), ("q", "b", 1, 1000, 20, 1.0), ("q", "c", 1, 9, 0, 0.0)]
+    found = qrels(spark, rates, method="ctr", thresholds=[(1.0, 2.0)], by_quantile=True)
+    assert {d: g for d, (g, _) in found.items()} == {"a": 2, "b": 0, "c": 0}  # by the smoothed rate
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--thresholds", "q50=1", "--thresholds", "100=2"], "not both: q50=1, 100=2"),
+        (["--thresholds", "q0=1"], "a quantile lies above q0 and not above q100"),
+        (["--thresholds", "q150=1"], "a quantile lies above q0 and not above q100"),
+        (["--thresholds", "q50=1", "--per-days"], "quantiles have no days"),
+        (["--lower", "0.05"], "for --method ctr; not 0.05 for counts"),
+        (["--method", "ctr", "--lower", "1"], "is a probability, such as 0.05"),
+    ],
+)
+def test_labels_that_are_refused(run_cli, tmp_path, more, words):
+    code, _, err = run_cli(
+        "click-labels", "--impressions", "x", "--date", DAY, "--out", tmp_path, *more
+    )
+    assert (code, words in err) == (2, True), err
+
+
 def test_clicks_over_expected_clicks(spark):
     # rank 1 has 1000 impressions at .08, of which 1000 are the document's: 110 against 80
     rows = [("q", "a", 1, 1000, 110, 1.0), ("q", "b", 1, 1000, 50, 1.0)]
