@@ -184,3 +184,14 @@ def test_integer_ids_and_bad_rows(data, run_cli):
     code, out, err = run_cli("explain", *files)
     assert (code, out) == (3, "")
     assert "E132: 1 documents are duplicated in the run (run r, query 7, document 1)" in err
+
+
+def test_of_equal_losses_the_lists_that_the_run_has_come_first(data, run_cli):
+    run = {"run_id": ["r", "s"], "query_id": ["z", "a"], "doc_id": ["x", "a"], "score": [1.0, 1.0]}
+    pq.write_table(pa.table(run), data / "r.parquet")
+    labels = {"query_id": ["a", "z"], "doc_id": ["a", "z"], "relevance": [1, 1]}
+    pq.write_table(pa.table(labels), data / "q.parquet")
+    files = ("--qrels", data / "q.parquet", "--runs", data / "r.parquet")
+    code, out, err = run_cli("explain", *files, "--worst", "1", "--format", "json")
+    assert code == 0, err
+    assert lists(json.loads(out)) == [("z", "r")]  # not ("a", "r"), which the run lacks
