@@ -38,7 +38,8 @@ class Shares:
 
     @classmethod
     def of(cls, measures: Sequence[Measure], policies: Policies) -> Shares:
-        """
+        """The measures with the columns that they share.
+
         Raises:
             UsageError: for measures that have no such form, naming all of them.
         """

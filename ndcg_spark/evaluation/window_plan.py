@@ -23,7 +23,8 @@ PlanName = Literal["kernel", "window"]
 
 
 def plan_name(name: str) -> PlanName:
-    """
+    """The plan of this name.
+
     Raises:
         UsageError: for a plan that does not exist, with the nearest one.
     """
