@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from ndcg_spark.clicks.alike import refuse_unlike as refuse_unlike
 from ndcg_spark.clicks.corrected import PROPENSITIES, SWEEP, bias_of
 from ndcg_spark.clicks.estimates import ESTIMATES
-from ndcg_spark.clicks.labels import click_counts, click_qrels
+from ndcg_spark.clicks.labels import click_counts, click_qrels, shown_for_labels
 from ndcg_spark.clicks.options import (
     MEASURES,
     ClickBiasJob,
@@ -73,6 +73,7 @@ class QrelsKeywords(LogKeywords, total=False):
     per_days: bool
     prior: str
     lower: float | None
+    votes: Literal["impression", "user"]
 
 
 class BiasKeywords(LogKeywords, total=False):
@@ -174,7 +175,7 @@ def qrels(log: Table, **options: Unpack[QrelsKeywords]) -> DataFrame:
     options: those of ``ndcg-spark click-labels``, such as ``method="ctr"``
     """
     job = _job(ClickLabelsJob, options, QrelsKeywords)
-    shown = log_of(job, session_of(log), log).shown(["query_id"])
+    shown = shown_for_labels(log_of(job, session_of(log), log), job.votes)
     counts = click_counts(shown)
     days = job.days if job.per_days else 1
     found = click_qrels(

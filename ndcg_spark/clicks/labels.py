@@ -11,9 +11,10 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import pandas_udf
 
+from ndcg_spark.clicks.impressions import Impressions
 from ndcg_spark.clicks.options import PAPER
 from ndcg_spark.engine.whole_sums import exact_sum
-from ndcg_spark.errors import UsageError, unknown
+from ndcg_spark.errors import InputError, UsageError, unknown
 from ndcg_spark.stats.beta import beta_quantiles
 
 METHODS = ("counts", "ctr", "coec", "dwell")
@@ -28,6 +29,34 @@ def click_counts(shown: DataFrame) -> DataFrame:
         F.sum("n_clicks").alias("n_clicks"),
         F.max("gain").alias("gain"),
     )
+
+
+def one_vote_a_user(shown: DataFrame) -> DataFrame:
+    """SHOWN with user_id, in which a user sees and clicks a query's document once: whether ever,
+    at the best rank that it had. Impressions without a user count as they are.
+    """
+    known = shown.where(F.col("user_id").isNotNull())
+    votes = known.groupBy("query_id", "doc_id", "user_id").agg(
+        F.min("rank").alias("rank"),
+        F.lit(1).cast("bigint").alias("n_impressions"),
+        F.max((F.col("n_clicks") > 0).cast("bigint")).alias("n_clicks"),
+        F.max("gain").alias("gain"),
+    )
+    return votes.unionByName(shown.where(F.col("user_id").isNull())).drop("user_id")
+
+
+def shown_for_labels(log: Impressions, votes: str) -> DataFrame:
+    """SHOWN(query_id, doc_id, rank, …): of impressions, or of users.
+
+    Raises:
+        InputError: E110 where users vote and the log has none.
+    """
+    if votes == "impression":
+        return log.shown(["query_id"])
+    if "user_id" not in log.log.has:
+        own = log.log.shape.own("user_id")
+        raise InputError("E110", f"impressions: --votes user needs users; there is no column {own}")
+    return one_vote_a_user(log.shown(["query_id", "user_id"]))
 
 
 def click_qrels(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ndcg_spark.clicks.labels import click_counts, click_qrels
+from ndcg_spark.clicks.labels import click_counts, click_qrels, shown_for_labels
 from ndcg_spark.clicks.options import ClickLabelsJob
 from ndcg_spark.clicks.reading import opened_log
 from ndcg_spark.errors import InputError, UsageError
@@ -22,7 +22,7 @@ def click_labels(job: ClickLabelsJob) -> dict[str, Any]:
         raise UsageError("click-labels needs --out DIR")
     output = Output(job.out, job.partitions, [job.impressions or ""])
     with opened_log(job) as (engine, log), output.writing(["qrels"]):
-        counts = click_counts(log.shown(["query_id"]))
+        counts = click_counts(shown_for_labels(log, job.votes))
         days = job.days if job.per_days else 1
         qrels = click_qrels(
             counts, job.method, job.grades_of_clicks, days, job.beta, job.lower, job.by_quantile

@@ -139,6 +139,9 @@ class ClickLabelsJob(LogJob):
         "q90=2",
     )
     per_days: bool = option(False, "thresholds are clicks a day")
+    votes: Literal["impression", "user"] = option(
+        "impression", "user: each counts once for a query's document (--user names the column)"
+    )
     prior: str = option("5,95", "Beta prior of click rates for ctr: a,b")
     lower: float | None = option(
         None, "ctr: the gain is what the click rate exceeds but for this probability, 0.05"

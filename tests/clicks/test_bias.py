@@ -61,6 +61,45 @@ def test_labels_by_quantile(spark):
     assert {d: g for d, (g, _) in found.items()} == {"a": 2, "b": 0, "c": 0}  # by the smoothed rate
 
 
+def voting_log(tmp_path, **more):
+    """u1 sees d twice and clicks twice, u2 once without a click; one impression has no user."""
+    users = ["u1", "u1", "u2", None]
+    rows = {
+        "impression_id": ["1", "2", "3", "4"],
+        "event_date": [DAY] * 4,
+        "query_id": ["q"] * 4,
+        "user_id": users,
+        "doc_id": [["e", "d"], ["d", "e"], ["d", "e"], ["d", "e"]],
+        "clicks": [[0, 1], [1, 0], [0, 0], [1, 0]],
+    }
+    pq.write_table(pa.table({**rows, **more}), tmp_path / "log.parquet")
+    return str(tmp_path / "log.parquet")
+
+
+def test_one_vote_a_user(spark, tmp_path):
+    place = voting_log(tmp_path)
+
+    def gains(**options):
+        found = nd.clicks.qrels(place, date=DAY, method="ctr", prior="1,1", **options).collect()
+        return {r["doc_id"]: r["gain"] for r in found}
+
+    assert gains() == {"d": pytest.approx(4 / 6), "e": pytest.approx(1 / 6)}  # 3 of 4, 0 of 4
+    # u1 clicked once, u2 never, and the impression without a user
+    assert gains(votes="user") == {"d": pytest.approx(3 / 5), "e": pytest.approx(1 / 5)}
+
+
+def test_votes_need_users(run_cli, tmp_path):
+    pq.write_table(
+        pq.read_table(voting_log(tmp_path)).drop_columns("user_id"), tmp_path / "none.parquet"
+    )
+    code, _, err = run_cli(
+        "click-labels", "--impressions", tmp_path / "none.parquet", "--date", DAY, "--votes",
+        "user", "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert code == 3
+    assert "E110: impressions: --votes user needs users; there is no column user_id" in err
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [
