@@ -46,7 +46,7 @@ PLANS = {
         "window_plan",
         "explain",
     ),
-    "clicks": ("impressions", "states", "summary", "labels", "propensities", "derived"),
+    "clicks": ("impressions", "states", "summary", "labels", "propensities", "derived", "drafts"),
     "comparison": ("plan",),
     "distinguish": ("plan", "documents"),
 }

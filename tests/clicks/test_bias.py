@@ -41,6 +41,7 @@ def test_smoothed_click_rates(spark):
     assert [round(found[d][1], 4) for d in "abc"] == [0.0727, 0.2773, 0.0481]
 
 
+@pytest.mark.every_engine
 def test_lower_bounds_of_click_rates(spark):
     """clicklogs.md C1: 5 percent lower bounds .0370, .2553, .0193."""
     rows = [("q", "a", 1, 10, 3, 1.0), ("q", "b", 1, 1000, 300, 1.0), ("q", "c", 1, 4, 0, 0.0)]
@@ -49,6 +50,7 @@ def test_lower_bounds_of_click_rates(spark):
     assert [found[d][0] for d in "abc"] == [1, 1, 0]
 
 
+@pytest.mark.every_engine
 def test_labels_by_quantile(spark):
     """Of four documents with 0, 2, 2 and 9 clicks, shares .25, .75, .75 and 1 have no more."""
     rows = [("q", d, 1, 10, k, float(k > 0)) for d, k in zip("abcd", (0, 2, 2, 9), strict=True)]
@@ -76,6 +78,7 @@ def voting_log(tmp_path, **more):
     return str(tmp_path / "log.parquet")
 
 
+@pytest.mark.every_engine
 def test_one_vote_a_user(spark, tmp_path):
     place = voting_log(tmp_path)
 
