@@ -111,7 +111,17 @@ class Impressions:
     def shown(self, keys: Sequence[str]) -> DataFrame:
         """SHOWN(<keys>, doc_id, rank, n_impressions, n_clicks, gain): results of people, counted
         where they are read; `gain` is the largest seen. Broken impressions are left out, as
-        `clicks` leaves them out."""
+        `clicks` leaves them out.
+
+        Raises:
+            InputError: E110 where the log does not say which documents.
+        """
+        if "doc_id" not in (*self.log.items, *self.log.has):
+            raise InputError(
+                "E110",
+                "impressions: it takes the documents that were shown, and there is no "
+                f"{self.log.shape.own('doc_id')!r}; map it with --columns impressions.doc_id=NAME",
+            )
         kernel = ShownCounts(self.log.shape.gains, tuple(keys))
         own = {"doc_id": "string", "rank": "int", "n_impressions": "bigint", "n_clicks": "bigint"}
         schema = {**_kinds(keys), **own, "gain": "double"}

@@ -91,6 +91,18 @@ def test_one_vote_a_user(spark, tmp_path):
     assert gains(votes="user") == {"d": pytest.approx(3 / 5), "e": pytest.approx(1 / 5)}
 
 
+def test_labels_need_documents(spark, tmp_path):
+    log = pq.read_table(voting_log(tmp_path)).rename_columns(
+        ["impression_id", "event_date", "query_id", "user_id", "shown", "clicks"]
+    )
+    pq.write_table(log, tmp_path / "log.parquet")
+    place = str(tmp_path / "log.parquet")
+    with pytest.raises(nd.InputError, match=r"E110: impressions: .* there is no 'doc_id'"):
+        nd.clicks.qrels(place, date=DAY)
+    found = nd.clicks.qrels(place, date=DAY, columns={"doc_id": "shown"}).collect()
+    assert {row["doc_id"] for row in found} == {"d", "e"}
+
+
 def test_votes_need_users(run_cli, tmp_path):
     pq.write_table(
         pq.read_table(voting_log(tmp_path)).drop_columns("user_id"), tmp_path / "none.parquet"
