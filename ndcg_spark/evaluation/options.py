@@ -84,6 +84,7 @@ class EvaluateJob(ScoringJob):
 class ExplainJob(ScoringJob):
     """Which queries lost most, and which of their documents: what `explain` can be told."""
 
+    measure: list[str] = option([], "the measure, a sum over documents (default nDCG@10)", "-m")
     baseline: str | None = option(None, "a run: explain what the others lost against it")
     worst: int = option(20, "how many lists are explained: the largest loss or drop first")
     queries: list[str] = option(  # type: ignore[assignment]
