@@ -35,11 +35,8 @@ def clicks(stored, run_cli, tmp_path):
     ("more", "name"),
     [
         (("-m", "RR"), "measures"),
-        (("--buckets", "20"), "buckets"),
-        (("--clickless", "zero"), "clickless"),
-        (("--dwell", "10=0.5,30=1"), "dwell"),
-        (("--bot-impressions", "5"), "bot_impressions"),
-        (("--deduplicate",), "deduplicate"),
+        (("--buckets", "20", "--clickless", "zero"), "buckets"),
+        (("--dwell", "10=0.5,30=1", "--bot-impressions", "5"), "dwell"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
