@@ -50,9 +50,7 @@ def refuse_unlike(
     """
     first: tuple[str, Mapping[str, Any]] | None = None if own is None else ("this run", own)
     unlike: dict[str, list[str]] = {}
-    for date, options in _stored(out):
-        if not among(date):
-            continue
+    for date, options in _stored(out, among):
         if first is None:
             first = (date, options)
         for name in sorted({*first[1], *options}):
@@ -71,15 +69,16 @@ def refuse_unlike(
         )
 
 
-def _stored(out: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The days of an output that have a manifest, and the options in it."""
+def _stored(out: str, among: Callable[[str], bool]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The days of an output among these that have a manifest, and the options in it."""
     try:
         system, root = filesystem(f"{out.rstrip('/')}/{TABLE}")
     except InputError:  # a catalog table, or no client here
         return
     selector = pafs.FileSelector(root, allow_not_found=True)
     for found in sorted(system.get_file_info(selector), key=lambda info: info.path):
-        if found.type == pafs.FileType.Directory and found.base_name.startswith(DAY):
+        date = found.base_name.removeprefix(DAY)
+        if found.type == pafs.FileType.Directory and date != found.base_name and among(date):
             with system.open_input_stream(f"{found.path}/_manifest.json") as stream:
                 manifest = json.loads(stream.read())
-            yield found.base_name.removeprefix(DAY), manifest.get("options", {})
+            yield date, manifest.get("options", {})

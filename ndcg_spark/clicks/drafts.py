@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks.drafts_kernel import drafts
+from ndcg_spark.tables.contracts import sorting_key
 
 
 def team_drafts(run_a: DataFrame, run_b: DataFrame, depth: int, seed: int) -> DataFrame:
@@ -24,9 +25,8 @@ def team_drafts(run_a: DataFrame, run_b: DataFrame, depth: int, seed: int) -> Da
 def _best(run: DataFrame, depth: int, team: int) -> DataFrame:
     """(query_id, doc_id, place, team): each query's best documents, once each; a score that is no
     number comes last, equal ones by descending doc_id, as `evaluate` has it."""
-    score = F.when(~F.isnan(F.col("score").cast("double")), F.col("score"))
     known = run.where(F.col("query_id").isNotNull() & F.col("doc_id").isNotNull())
-    once = known.groupBy("query_id", "doc_id").agg(F.max(score).alias("score"))
+    once = known.groupBy("query_id", "doc_id").agg(F.max(sorting_key(run, "score")).alias("score"))
     by_id = F.col("doc_id").cast("string").desc()
     order = Window.partitionBy("query_id").orderBy(F.col("score").desc_nulls_last(), by_id)
     ranked = once.withColumn("place", F.row_number().over(order))

@@ -226,10 +226,9 @@ def _spark(
     elif master:
         builder = builder.master(master)
     on_one_machine = not submitted and (master or "local").startswith("local")
-    settings = {**SETTINGS, **(LOCAL if on_one_machine else {})}
-    if on_one_machine and by_rows:
-        settings |= BY_ROWS
+    settings = dict(SETTINGS)
     if on_one_machine:
+        settings |= LOCAL | (BY_ROWS if by_rows else {})
         settings["spark.sql.shuffle.partitions"] = str(2 * (os.cpu_count() or 2))
     for key, value in {**settings, **conf}.items():
         builder = builder.config(key, value)

@@ -185,8 +185,5 @@ def _published(
         "started": started,
         "finished": now(),
     }
-    if rows:
-        tables = {"queries": (rows, schema)}
-        return publish_rows(inputs.spark, output, tables, manifest, staged=["documents"])
-    output.write_empty("queries", arrow_schema(schema))
-    return publish_rows(inputs.spark, output, {}, manifest, staged=["documents", "queries"])
+    tables = {"queries": (rows, schema)}
+    return publish_rows(inputs.spark, output, tables, manifest, staged=["documents"])

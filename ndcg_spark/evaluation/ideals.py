@@ -101,8 +101,8 @@ def ideal_sums(judgements: DataFrame, queries: DataFrame, orders: Shares) -> Dat
     A row is a document; place_… is its rank among the documents sorted by worth_…, and sum_… runs
     over them, term by term.
     """
-    n_rel = [name for name in queries.columns if name.startswith("n_rel_")]
-    rows = judgements.where("counted").join(queries.select("query_id", *n_rel), "query_id")
+    of_query = queries.select("query_id", *orders.n_rel_columns)
+    rows = judgements.where("counted").join(of_query, "query_id")
     if not orders.measures:
         return rows
     places, sums = {}, {}

@@ -20,8 +20,7 @@ def packed_table(table: DataFrame, how: Packing) -> DataFrame:
 
 
 def packing(policies: Policies, parts: int, deepest: int | None) -> Packing:
-    descending = policies.order_by == "score" and policies.score_order == "descending"
-    return Packing(parts, deepest, descending, policies.ignore_identical_ids)
+    return Packing(parts, deepest, policies.descending, policies.ignore_identical_ids)
 
 
 def by_part(packed: DataFrame) -> DataFrame:

@@ -30,7 +30,7 @@ def placed_documents(
     """
     policies = shares.policies
     rows = documents_once(runs, policies)
-    own = [name for name in judgements.columns if name.startswith("worth_")]
+    own = shares.worth_columns
     counted = judgements.where("counted").select("query_id", "doc_id", "relevance", *own)
     # the embedded engine holds the left side in memory: the judgements, not the runs
     if names is None:

@@ -6,15 +6,14 @@ from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql import types as T
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.evaluation.refuse_kernel import REFUSED
 from ndcg_spark.measures import Policies
+from ndcg_spark.tables.contracts import sorting_key
 
 LIST = ("run_id", "query_id")
 RUNNING = (Window.unboundedPreceding, Window.currentRow)
-FRACTIONS = (T.FloatType, T.DoubleType)
 
 
 def ranked_lists(runs: DataFrame, policies: Policies) -> DataFrame:
@@ -36,7 +35,8 @@ def documents_once(runs: DataFrame, policies: Policies) -> DataFrame:
     action fail.
     """
     document = ["query_id", "doc_id", "run_id"]
-    rows = runs.select(*LIST, "doc_id", _key(runs, policies).alias("key"))
+    key = sorting_key(runs, "rank" if policies.order_by == "rank" else "score")
+    rows = runs.select(*LIST, "doc_id", key.alias("key"))
     rows = rows.repartition("query_id", "doc_id")
     nth = F.row_number().over(Window.partitionBy(*document).orderBy(by_key(policies)))
     copies = F.lit(1)
@@ -88,9 +88,8 @@ def total_order(policies: Policies) -> list[Column]:
 
 
 def by_key(policies: Policies) -> Column:
-    descending = policies.order_by == "score" and policies.score_order == "descending"
     key = F.col("key")
-    return key.desc_nulls_last() if descending else key.asc_nulls_last()
+    return key.desc_nulls_last() if policies.descending else key.asc_nulls_last()
 
 
 def refusing(value: Column, refused: Mapping[str, Column]) -> Column:
@@ -109,16 +108,6 @@ def no_id(*names: str) -> Column:
     for name in names:
         bad = bad | F.coalesce(F.col(name).cast("string") == "", F.lit(True))
     return bad
-
-
-def _key(runs: DataFrame, policies: Policies) -> Column:
-    place = "rank" if policies.order_by == "rank" else "score"
-    key, kind = F.col(place), runs.schema[place].dataType
-    if not isinstance(kind, FRACTIONS):
-        return key
-    # one zero, and what is no number is null: engines sort these in different ways
-    zero = F.lit(0.0).cast(kind.simpleString())
-    return F.when(~F.isnan(key), F.when(key == 0, zero).otherwise(key))
 
 
 def _refused(policies: Policies) -> dict[str, Column]:

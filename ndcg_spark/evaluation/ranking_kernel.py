@@ -27,7 +27,7 @@ class Ranking:
 
     def __init__(self, listed: Ragged, policies: Policies) -> None:
         self._listed, self._policies = listed, policies
-        keys = place_keys(listed, _descending(policies))[listed.order]
+        keys = place_keys(listed, policies.descending)[listed.order]
         self.order = sorted_within(keys, listed.offsets)
         ordered = keys[self.order]
         new = np.concatenate(([True], ordered[1:] != ordered[:-1]))[: len(ordered)]
@@ -82,10 +82,6 @@ def place_keys(listed: Ragged, descending: bool) -> Ints:
     """Of every row of these columns what sorts it (`order_keys`)."""
     make = functools.partial(order_keys, listed.column("place"), descending)
     return listed.rows.made(("keys", descending), make)
-
-
-def _descending(policies: Policies) -> bool:
-    return policies.order_by == "score" and policies.score_order == "descending"
 
 
 def _text_ranks(ids: pa.Array) -> Ints:

@@ -77,6 +77,14 @@ class Shares:
             kernel.threshold(self.measures[self.rel.index(k)]) for k in range(max(self.rel) + 1)
         ]
 
+    @property
+    def worth_columns(self) -> list[str]:
+        return [f"worth_{k}" for k in sorted(set(self.worth))]
+
+    @property
+    def n_rel_columns(self) -> list[str]:
+        return [f"n_rel_{k}" for k in sorted(set(self.rel))]
+
     @functools.cached_property
     def ideal_orders(self) -> Shares:
         """The measures without a cut-off whose ideal is an ideal order's sum, each once."""

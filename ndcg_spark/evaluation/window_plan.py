@@ -82,8 +82,7 @@ def _lists(rows: DataFrame, queries: DataFrame, shares: Shares) -> DataFrame:
     """
     judged = F.col("inside") & F.col("relevance").isNotNull()
     rows = rows.where(judged | F.col("last") | F.col("tied"))
-    n_rel = [name for name in queries.columns if name.startswith("n_rel_")]
-    of_query = queries.select("query_id", *n_rel)
+    of_query = queries.select("query_id", *shares.n_rel_columns)
     rows = discounted(of_query.join(rows, "query_id", "right"), shares)
     totals = []
     for i, rank in enumerate(ranks(shares)):

@@ -87,6 +87,11 @@ class Policies:
             )
 
     @property
+    def descending(self) -> bool:
+        """Whether larger is better in what lists are ranked by: not in ranks, nor in distances."""
+        return self.order_by == "score" and self.score_order == "descending"
+
+    @property
     def over_orders(self) -> bool:
         """Whether tied documents stand for all their orders instead of one."""
         return self.ties in ("mean", "best", "worst")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from ndcg_spark.measures.batch import Array
 
 STEPS, TERMS = 200, 20_000
 CLOSE = 1e-15
@@ -22,11 +21,11 @@ def beta_quantiles(p: float, a: Array, b: Array) -> Array:
     """
     a, b = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(b, np.float64))
     low, high = np.zeros(a.shape), np.ones(a.shape)
-    constant = _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b)
+    constant = _log_beta(a, b)
     x = a / (a + b)
     for _ in range(STEPS):
         log_density = (a - 1) * np.log(x) + (b - 1) * np.log1p(-x) - constant
-        above = beta_cdfs(x, a, b) - p
+        above = _cdfs(x, a, b, constant) - p
         low, high = np.where(above < 0, x, low), np.where(above < 0, high, x)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             step = x - above / np.exp(log_density)
@@ -40,7 +39,10 @@ def beta_quantiles(p: float, a: Array, b: Array) -> Array:
 
 def beta_cdfs(x: Array, a: Array, b: Array) -> Array:
     """(n,) the regularized incomplete beta functions I_x(a, b), for x inside (0, 1)."""
-    constant = _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b)
+    return _cdfs(x, a, b, _log_beta(a, b))
+
+
+def _cdfs(x: Array, a: Array, b: Array, constant: Array) -> Array:
     front = np.exp(a * np.log(x) + b * np.log1p(-x) - constant)
     left = x < (a + 1) / (a + b + 2)
     # the fraction converges fast on one side of the mean; the other is its mirror
@@ -65,6 +67,10 @@ def _fractions(a: Array, b: Array, x: Array) -> Array:
         if np.all(np.abs(c * d - 1) < CLOSE):
             break
     return value
+
+
+def _log_beta(a: Array, b: Array) -> Array:
+    return _log_gamma(a) + _log_gamma(b) - _log_gamma(a + b)
 
 
 def _log_gamma(x: Array) -> Array:

@@ -93,6 +93,16 @@ ANY_RUNS = Contract(
 )
 
 
+def sorting_key(table: DataFrame, name: str) -> Column:
+    """A column of numbers as lists are sorted by it: one zero, and null for what is no number;
+    engines sort these in different ways."""
+    value, kind = F.col(name), table.schema[name].dataType
+    if not isinstance(kind, (T.FloatType, T.DoubleType)):
+        return value
+    zero = F.lit(0.0).cast(kind.simpleString())
+    return F.when(~F.isnan(value), F.when(value == 0, zero).otherwise(value))
+
+
 def lacks(*names: str) -> Column:
     """Whether a row has no value in one of these columns."""
     return functools.reduce(lambda a, b: a | b, [F.col(name).isNull() for name in names])

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ndcg_spark.arrays.schemas import arrow_schema
 from ndcg_spark.tables.write import Output
 
 Rows = Sequence[Mapping[str, Any]]
@@ -20,6 +21,9 @@ def table_of_rows(spark: SparkSession, rows: Rows, schema: str) -> DataFrame:
 def stage_rows(spark: SparkSession, output: Output, tables: Mapping[str, tuple[Rows, str]]) -> None:
     """Stage tables, each given as rows and schema, one file each."""
     for name, (rows, schema) in tables.items():
+        if not rows:
+            output.write_empty(name, arrow_schema(schema))
+            continue
         table = table_of_rows(spark, rows, schema)
         table.coalesce(1).write.mode("error").parquet(output.staged(name))
 

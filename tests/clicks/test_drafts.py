@@ -73,6 +73,13 @@ def test_lists_of_two_runs(spark):
     assert lists(nd.clicks.team_draft(*runs, 8, depth=5).collect()) != found
 
 
+@pytest.mark.every_engine
+def test_minus_zero_is_zero(spark):
+    run = spark.createDataFrame([("q", "a", 0.0), ("q", "b", -0.0), ("q", "c", -1.0)], RUN)
+    found = lists(nd.clicks.team_draft(run, run).collect())["q"]
+    assert [doc for _, doc, _ in found] == ["b", "a", "c"]  # equal scores by descending doc_id
+
+
 def clicked(wanted, click, rounds=400):
     """The mean of clicks on A less clicks on B, and its error, over many coins."""
     rng = np.random.default_rng(3)
