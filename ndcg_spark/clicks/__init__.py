@@ -1,7 +1,7 @@
 """Click logs: impressions in, mergeable daily state, labels, propensities and estimates out.
 
-From Python: `patterns`, `state`, `daily`, `differences`, `arm_scores`, `qrels`, `bias`,
-`team_draft`.
+From Python: `patterns`, `state`, `daily`, `differences`, `arm_scores`, `users`, `sample_ratio`,
+`past`, `qrels`, `bias`, `team_draft`.
 """
 
 from ndcg_spark.clicks.api import (
@@ -9,10 +9,25 @@ from ndcg_spark.clicks.api import (
     bias,
     daily,
     differences,
+    past,
     patterns,
     qrels,
+    sample_ratio,
     state,
     team_draft,
+    users,
 )
 
-__all__ = ["arm_scores", "bias", "daily", "differences", "patterns", "qrels", "state", "team_draft"]
+__all__ = [
+    "arm_scores",
+    "bias",
+    "daily",
+    "differences",
+    "past",
+    "patterns",
+    "qrels",
+    "sample_ratio",
+    "state",
+    "team_draft",
+    "users",
+]

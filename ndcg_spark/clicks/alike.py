@@ -50,7 +50,8 @@ def refuse_unlike(
     """
     first: tuple[str, Mapping[str, Any]] | None = None if own is None else ("this run", own)
     unlike: dict[str, list[str]] = {}
-    for date, options in _stored(out, among):
+    for date, manifest in manifests(out, among):
+        options = manifest.get("options", {})
         if first is None:
             first = (date, options)
         for name in sorted({*first[1], *options}):
@@ -69,8 +70,8 @@ def refuse_unlike(
         )
 
 
-def _stored(out: str, among: Callable[[str], bool]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The days of an output among these that have a manifest, and the options in it."""
+def manifests(out: str, among: Callable[[str], bool]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The days of an output among these that have a manifest, ascending, and what it says."""
     try:
         system, root = filesystem(f"{out.rstrip('/')}/{TABLE}")
     except InputError:  # a catalog table, or no client here
@@ -80,5 +81,4 @@ def _stored(out: str, among: Callable[[str], bool]) -> Iterator[tuple[str, dict[
         date = found.base_name.removeprefix(DAY)
         if found.type == pafs.FileType.Directory and date != found.base_name and among(date):
             with system.open_input_stream(f"{found.path}/_manifest.json") as stream:
-                manifest = json.loads(stream.read())
-            yield date, manifest.get("options", {})
+                yield date, json.loads(stream.read())

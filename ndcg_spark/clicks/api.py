@@ -5,14 +5,27 @@ from __future__ import annotations
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from pyspark.sql import DataFrame
 
 from ndcg_spark.clicks.alike import refuse_unlike as refuse_unlike
+from ndcg_spark.clicks.arm_users import arm_users
+from ndcg_spark.clicks.contrasts_kernel import Key
 from ndcg_spark.clicks.corrected import PROPENSITIES, SWEEP, bias_of
 from ndcg_spark.clicks.drafts import team_drafts
 from ndcg_spark.clicks.estimates import ESTIMATES
+from ndcg_spark.clicks.experiment import begun_with as begun_with
+from ndcg_spark.clicks.impressions import WITH_BOTS as WITH_BOTS
+from ndcg_spark.clicks.keywords import (
+    BiasKeywords,
+    DatedStateKeywords,
+    PastKeywords,
+    PatternKeywords,
+    QrelsKeywords,
+    StateKeywords,
+    UsersKeywords,
+)
 from ndcg_spark.clicks.labels import click_counts, click_qrels, shown_for_labels
 from ndcg_spark.clicks.options import (
     MEASURES,
@@ -21,9 +34,13 @@ from ndcg_spark.clicks.options import (
     ClicksJob,
     LogJob,
 )
+from ndcg_spark.clicks.past_states import past_state
 from ndcg_spark.clicks.reading import log_of, patterns_of
+from ndcg_spark.clicks.splits import SAMPLE_RATIO, designed
+from ndcg_spark.clicks.splits import sample_ratio as split
 from ndcg_spark.clicks.states import daily_state
-from ndcg_spark.clicks.summary import arm_differences, arm_scores, click_summary
+from ndcg_spark.clicks.summary import arm_differences as arm_differences
+from ndcg_spark.clicks.summary import arm_scores, click_summary
 from ndcg_spark.engine.inputs import Table, contract_rows, session_of, table_of
 from ndcg_spark.errors import UsageError, unknown
 from ndcg_spark.measures import parse_measures
@@ -31,75 +48,21 @@ from ndcg_spark.measures.names import MeasureLike
 from ndcg_spark.tables.contracts import RUNS, same_ids
 from ndcg_spark.tables.small import table_of_rows
 
-__all__ = ["arm_scores", "bias", "daily", "differences", "patterns", "qrels", "state", "team_draft"]
+__all__ = [
+    "arm_scores",
+    "bias",
+    "daily",
+    "differences",
+    "past",
+    "patterns",
+    "qrels",
+    "sample_ratio",
+    "state",
+    "team_draft",
+    "users",
+]
 Measures = MeasureLike | Sequence[MeasureLike]
 J = TypeVar("J", bound=LogJob)
-
-
-class GainKeywords(TypedDict, total=False):
-    """What a result is worth: the options of all commands on click logs that say so."""
-
-    events: Sequence[str] | Mapping[str, float]
-    label: str
-    dwell: Sequence[str] | Mapping[float, float]
-
-
-class LogKeywords(GainKeywords, total=False):
-    """The options of all commands on click logs."""
-
-    date: str
-    days: int
-    start: str
-    to: str
-    arm: str
-    user: str
-    columns: Sequence[str] | Mapping[str, str]
-    timezone: str
-    buckets: int
-
-
-class PatternKeywords(LogKeywords, total=False):
-    """Those of `patterns`."""
-
-    segments: Sequence[str]
-    bot_impressions: int
-    bot_clicks: int
-    deduplicate: bool
-
-
-class QrelsKeywords(LogKeywords, total=False):
-    """Those of `qrels`."""
-
-    method: Literal["counts", "ctr", "coec", "dwell"]
-    thresholds: Sequence[str] | Mapping[float | str, float]
-    per_days: bool
-    prior: str
-    lower: float | None
-    votes: Literal["impression", "user"]
-
-
-class BiasKeywords(LogKeywords, total=False):
-    """Those of `bias`."""
-
-    method: Literal["adjacent_chain", "pivot", "randomized", "naive", "power_law", "em"]
-    eta: float
-    depth: int
-    iterations: int
-    utility: Literal["dcg", "rr", "recall"]
-    cutoff: int
-    clip: float
-    min_shown: float
-
-
-class StateKeywords(GainKeywords, total=False):
-    """Those of `state`, `daily` and `differences`."""
-
-    segments: Sequence[str]
-    clickless: Literal["undefined", "zero"]
-
-
-class _DatedStateKeywords(StateKeywords, total=False):
-    date: str
 
 
 def patterns(log: Table, **options: Unpack[PatternKeywords]) -> DataFrame:
@@ -131,7 +94,7 @@ def state(
     patterns: what `patterns` gave, or the stored table click_patterns; the options that say what a
         result is worth must be the same
     """
-    job = _job(ClicksJob, {"date": ANY_DAY, **options}, _DatedStateKeywords)
+    job = _job(ClicksJob, {"date": ANY_DAY, **options}, DatedStateKeywords)
     table = table_of("click_patterns", patterns, session_of(patterns))
     wanted = parse_measures(measures)
     return daily_state(table, wanted, job.gains, job.segments, job.clickless)
@@ -158,16 +121,72 @@ def differences(
     baseline: str,
     measures: Measures = MEASURES,
     *,
-    buckets: int = 1000,
     min_group: int = 100,
+    past: Table | None = None,
+    anytime: bool = False,
+    anytime_at: int = 14,
+    mixtures: Mapping[Key, float] | None = None,
     **options: Unpack[StateKeywords],
 ) -> DataFrame:
-    """Every arm against the baseline: differences of means with intervals clustered by user.
+    """Every arm against the baseline over all days of the table, lazily: differences of means with
+    intervals clustered by user.
 
     patterns: what `patterns` or `state` gave, or one of these tables as `clicks` stored them
+    past: what `past` gave, or the stored table pre_state: each difference comes a second time
+        (estimate `cuped`), without what the users' past explains of it
+    anytime: cs_low, cs_high and p_anytime too, which hold however often one looks: the table must
+        have all days of the experiment, and the same first ones every time
+    anytime_at: the night for which they are planned to be narrow
+    mixtures: what an earlier call gave as `mixture`, by (segment, measure, candidate, estimate), to
+        go on with; without, they follow from the first days
     """
+    if anytime_at < 1:
+        raise UsageError(f"anytime_at must be at least 1, not {anytime_at}")
     table = _state(patterns, measures, options)
-    return arm_differences(table, baseline, buckets, min_group)
+    before = None if past is None else table_of("pre_state", past, session_of(past))
+    planned = anytime_at if anytime else None
+    return arm_differences(table, baseline, min_group, before, planned, mixtures)
+
+
+def users(log: Table, **options: Unpack[UsersKeywords]) -> DataFrame:
+    """Which users were in which arm, lazily: event_date, arm, user_id (a hash), n impressions of
+    people. Such tables add up over days by union.
+
+    log, options: as for `patterns`
+    """
+    job = _job(ClicksJob, options, UsersKeywords)
+    source = log_of(job, session_of(log), log)
+    return arm_users(source, job.bot_impressions, job.bot_clicks)
+
+
+def sample_ratio(users: Table, shares: Mapping[str, float] | None = None) -> DataFrame:
+    """Were the users split as designed? A row an arm: users, expected_users, users_elsewhere (in
+    other arms too; they are not tested), impressions, chi_square, p_value and verdict: `broken`
+    below p = .0005, `unknown` where an arm has too few users. At once.
+
+    users: what `users` gave for one or several days
+    shares: the designed ones, adding up to 1; all arms alike without
+    """
+    session = session_of(users)
+    table = table_of("arm_users", users, session)
+    days = sorted(str(row[0]) for row in table.select("event_date").distinct().collect())
+    rows = split(table, designed(shares or {}), "experiment", days) if days else []
+    return table_of_rows(session, rows, SAMPLE_RATIO)
+
+
+def past(
+    log: Table, users: Table, measures: Measures = MEASURES, **options: Unpack[PastKeywords]
+) -> DataFrame:
+    """What an experiment's users did before it, lazily: segment, arm, bucket, measure, sums; for
+    `differences(..., past=…)`.
+
+    log: as for `patterns`, of the days before: ``date`` is the last of them, ``days`` their number
+    users: what `users` gave for the experiment's days
+    """
+    job = _job(ClicksJob, options, PastKeywords)
+    session = session_of(log, users)
+    own = table_of("arm_users", users, session)
+    return past_state(job, log_of(job, session, log), own, parse_measures(measures))
 
 
 def qrels(log: Table, **options: Unpack[QrelsKeywords]) -> DataFrame:

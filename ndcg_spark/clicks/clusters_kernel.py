@@ -118,54 +118,6 @@ def summaries(
         yield pa.RecordBatch.from_pylist(rows, schema)
 
 
-def differences(
-    batches: Iterator[pa.RecordBatch],
-    buckets: int,
-    confidence: float,
-    baseline: str,
-    smallest: int,
-    schema: pa.Schema,
-) -> Iterator[pa.RecordBatch]:
-    """A row for each arm against the baseline: the difference of means, clustered by user.
-
-    A user may be in both arms; what both owe to one bucket is taken together.
-    """
-    for batch in batches:
-        rows: list[dict[str, Any]] = []
-        for group in batch.to_pylist():
-            arms = _arms(group["arms"], buckets)
-            if baseline not in arms:
-                continue
-            base, base_n, _ = arms[baseline]
-            for name, (arm, n, _) in arms.items():
-                if name == baseline or arm.mean is None or base.mean is None:
-                    continue
-                if min(n, base_n) < smallest:
-                    continue
-                delta = arm.mean - base.mean
-                both = int(np.count_nonzero(arm.counts + base.counts))
-                se = standard_error(arm.residuals - base.residuals, both)
-                low, high = interval(delta, se, both, confidence)
-                rows.append(
-                    {
-                        "segment": group["segment"],
-                        "measure": group["measure"],
-                        "baseline": baseline,
-                        "candidate": name,
-                        "mean_baseline": base.mean,
-                        "mean_candidate": arm.mean,
-                        "delta": delta,
-                        "se": se,
-                        "ci_low": low,
-                        "ci_high": high,
-                        "t": delta / se if se else None,
-                        "p_value": p_value(delta, se, both),
-                        "n_buckets": both,
-                    }
-                )
-        yield pa.RecordBatch.from_pylist(rows, schema)
-
-
 def unit_intervals(
     batches: Iterator[pa.RecordBatch], confidence: float, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:

@@ -13,18 +13,23 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks.alike import options_of, refuse_unlike
+from ndcg_spark.clicks.experiment import (
+    COLUMNS,
+    USERS,
+    Compared,
+    Night,
+    begun,
+    broken_arms,
+    users_of,
+)
 from ndcg_spark.clicks.impressions import Impressions
 from ndcg_spark.clicks.options import MEASURES, ClicksJob
 from ndcg_spark.clicks.reading import opened_log, patterns_of
+from ndcg_spark.clicks.splits import SAMPLE_RATIO
 from ndcg_spark.clicks.states import daily_state, merged_patterns, unit_state
-from ndcg_spark.clicks.summary import (
-    DAILY,
-    DIFFERENCES,
-    arm_differences,
-    click_summary,
-    unit_summary,
-)
-from ndcg_spark.clicks.trend import broken, days_before, summary_rows, trend
+from ndcg_spark.clicks.stored import days_before
+from ndcg_spark.clicks.summary import DAILY, click_summary, unit_summary
+from ndcg_spark.clicks.trend import broken, summary_rows, trend
 from ndcg_spark.engine.running import now
 from ndcg_spark.engine.sessions import Engine
 from ndcg_spark.errors import InputError, UsageError
@@ -35,7 +40,12 @@ from ndcg_spark.tables.small import stage_rows
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
 
-OPTIONAL = ("daily", "arm_differences")  # written where there is a row for them
+OPTIONAL = (
+    "daily",
+    "arm_differences",
+    "sample_ratio",
+    USERS,
+)  # written where there is a row for them
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +57,7 @@ class ClickDay:
     counts: dict[str, int]
     daily: list[dict[str, Any]]
     differences: list[dict[str, Any]]
+    sample_ratio: list[dict[str, Any]]
     trend: list[dict[str, Any]]
     broken: list[str]
     tables: dict[str, str]
@@ -60,22 +71,27 @@ def click_days(job: ClicksJob) -> ClickDay:
         InputError: for input that is refused; the day's old partition stays.
     """
     measures = parse_measures(job.measure or list(MEASURES))
-    gates = parsed(job.fail_if, [str(measure) for measure in measures])
+    names = [str(measure) for measure in measures]
+    gates = parsed(job.fail_if, names, anytime=job.anytime, ratio=job.baseline is not None)
     today = datetime.datetime.now(datetime.UTC).date() + datetime.timedelta(days=1)
     if job.dates[-1] > str(today):
         raise UsageError(f"--date {job.dates[-1]} lies in the future")
-    if gates and not job.out:
+    if not job.out and not all(gate.is_of_ratio for gate in gates):
         raise UsageError("--fail-if looks back at earlier days in --out DIR")
     if job.out:
-        window = set(days_before(job.dates[-1], job.window)) - set(job.dates)
-        refuse_unlike(job.out, window.__contains__, options_of(job, measures))
+        window = {*days_before(job.dates[-1], job.window), *job.experiment_days(job.dates[-1])}
+        own = options_of(job, measures)
+        refuse_unlike(job.out, (window - set(job.dates)).__contains__, own)
+        begun(job)
     with opened_log(job) as (engine, log):
         found: ClickDay | None = None
         for date in job.dates:
             found = _day(job, engine, log.on([date]), measures, date)
         assert found is not None
         rows = trend(job, engine) if job.out else []
-        return dataclasses.replace(found, trend=rows, broken=broken(rows, gates))
+        said = [*broken(rows, [gate for gate in gates if not gate.of_arms])]
+        said += broken_arms(found.differences, found.sample_ratio, gates)
+        return dataclasses.replace(found, trend=rows, broken=said)
 
 
 def _day(
@@ -97,10 +113,12 @@ def _day(
         state = daily_state(patterns, measures, job.gains, job.segments, job.clickless)
         state = _staged(engine, output, "daily_state", date, state)
         daily = summary_rows(click_summary(state, job.buckets, job.min_group))
-        differences = []
+        night = Compared()
         if job.baseline:
-            table = arm_differences(state, job.baseline, job.buckets, job.min_group)
-            differences = summary_rows(table)
+            users = users_of(job, log)
+            if users is not None and job.experiment_days(date):
+                users = _staged(engine, output, USERS, date, users)
+            night = Night(job, engine, log, date, measures, state, users).compared()
         for unit in job.units:
             by_unit = unit_state(
                 whole, measures, job.gains, f"{unit}_id", job.segments, job.clickless
@@ -108,11 +126,11 @@ def _day(
             daily += summary_rows(unit_summary(by_unit, unit))
         daily = [{"date": date, **row} for row in daily]
         tables = (
-            _publish(job, engine, output, date, measures, counts, daily, differences)
-            if job.out
-            else {}
+            _publish(job, engine, output, date, measures, counts, daily, night) if job.out else {}
         )
-        return ClickDay(engine.name, date, counts, daily, differences, [], [], tables)
+        return ClickDay(
+            engine.name, date, counts, daily, night.differences, night.ratio, [], [], tables
+        )
 
 
 def _patterns(
@@ -120,7 +138,7 @@ def _patterns(
 ) -> tuple[DataFrame, DataFrame]:
     """The day's patterns, staged: with the keys of --units, and without."""
     extra = [f"{unit}_id" for unit in job.units]
-    made, shape = patterns_of(job, log)
+    made, shape = patterns_of(job, log, job.units)
     name = "all_patterns" if extra else "click_patterns"
     whole = _staged(engine, output, name, date, made)
     if not extra:
@@ -137,15 +155,17 @@ def _publish(
     measures: Sequence[Measure],
     counts: dict[str, int],
     daily: list[dict[str, Any]],
-    differences: list[dict[str, Any]],
+    night: Compared,
 ) -> dict[str, str]:
     small = {
         "daily": (daily, f"date string, {DAILY}"),
-        "arm_differences": (differences, DIFFERENCES),
+        "arm_differences": (night.differences, COLUMNS),
+        "sample_ratio": (night.ratio, SAMPLE_RATIO),
     }
     small = {name: (rows, schema) for name, (rows, schema) in small.items() if rows}
     stage_rows(engine.spark, output, small)
-    wanted = ["click_patterns", "daily_state", *small]
+    users = [USERS] * bool(night.ratio and job.experiment_days(date))
+    wanted = ["click_patterns", "daily_state", *users, *small]
     manifest = {
         "job": "clicks",
         "version": __version__,
@@ -155,6 +175,7 @@ def _publish(
         "input": redacted(job.impressions or ""),
         "options": options_of(job, measures),
         "counts": counts,
+        **({"experiment": night.begun} if night.begun else {}),
     }
     output.write_json("click_manifest", "_manifest.json", manifest)
     output.publish([*wanted, "click_manifest"], OPTIONAL)

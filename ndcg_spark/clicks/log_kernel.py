@@ -23,7 +23,7 @@ KEYS = ("impression_id", "event_ts", "event_date", "query_id", "user_id", "arm",
 ITEMS = ("doc_id", "rank", "dwell_s", "propensity")
 NESTED, CLICKED = "results", "clicked_ids"
 ALL_ARMS = "all"
-KINDS = {"is_bot": "boolean", "bucket": "int"}  # of keys that are no text
+KINDS = {"is_bot": "boolean", "bucket": "int", "user_id": "bigint"}  # of keys that are no text
 Where = Callable[[str], str]  # names a column of ours in an error
 Convert = Callable[[pa.Array, str], pa.Array]
 
@@ -157,7 +157,7 @@ def _keys(rows: pa.RecordBatch, log: Log, where: Where) -> dict[str, pa.Array]:
         hashes = xxhash64(pc.coalesce(user, text("impression_id"), pa.scalar("")))
         found["bucket"] = pa.array((hashes % log.shape.buckets).astype(np.int32))
         if "user_id" in wanted:
-            found["user_id"] = pc.if_else(user.is_valid(), pa.array(hashes).cast(pa.string()), None)
+            found["user_id"] = pa.array(hashes, mask=user.is_null().to_numpy(False))
     return found
 
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ndcg_spark.clicks.patterns_kernel import Gains
+from ndcg_spark.clicks.splits import designed
+from ndcg_spark.clicks.stored import days_from
 from ndcg_spark.engine.options import ReadingJob, pairs
 from ndcg_spark.errors import UsageError, unknown
 from ndcg_spark.measures.fields import option
+from ndcg_spark.stats.gates import RATIO
 
 MEASURES = ("nDCG@10", "RR", "AP", "P@1", "binG@10")
 PAPER = ((100.0, 1.0), (1001.0, 2.0))  # Wang et al. 2013: more than 1000 clicks, 100 to 1000, fewer
@@ -104,6 +107,19 @@ class ClicksJob(LogJob):
         [], "columns and combinations, country, country|device; frequency: head, torso, tail"
     )
     baseline: str | None = option(None, "the arm that the others are compared with")
+    since: str | None = option(
+        None, "the experiment's first day: differences over all its stored days too (or --from)"
+    )
+    shares: list[str] = option(
+        [], "designed shares of the users, A=0.5,B=0.5 (default: all arms alike)"
+    )
+    anytime: bool = option(
+        False, "intervals and p-values of the experiment that hold however often one looks"
+    )
+    anytime_at: int = option(14, "the night for which these are planned to be narrow")
+    cuped: int | None = option(
+        None, "adjust differences by what the users did in so many days before the experiment"
+    )
     clickless: Literal["undefined", "zero"] = option(
         "undefined", "an impression without a click: undefined and counted, or 0"
     )
@@ -126,6 +142,53 @@ class ClicksJob(LogJob):
         for unit in self.units:
             if unit not in ("query", "user"):
                 raise unknown("unit", unit, ("query", "user"))
+        if self.since:
+            _day("since", self.since)
+        if self.anytime_at < 1 or (self.cuped is not None and self.cuped < 1):
+            raise UsageError("--anytime-at and --cuped must be at least 1")
+        self._check_experiment()
+        self.designed_shares  # noqa: B018 - refuses shares that are none
+
+    def _check_experiment(self) -> None:
+        asked = {
+            "--since": self.since is not None,
+            "--anytime": self.anytime,
+            "--cuped": self.cuped is not None,
+            "--shares": bool(self.shares),
+        }
+        flags = [flag for flag, given in asked.items() if given]
+        if flags and not self.baseline:
+            raise UsageError(f"{flags[0]} is of arms: give --baseline ARM too")
+        if flags and flags != ["--shares"] and not self.out:
+            raise UsageError(f"{flags[0]} adds up stored days: give --out DIR too")
+        if (self.anytime or self.cuped) and not self.first_day:
+            raise UsageError(
+                f"{flags[0]} needs the experiment's first day: --since 2026-11-15 (or --from)"
+            )
+
+    @property
+    def first_day(self) -> str | None:
+        """The experiment's first day."""
+        return self.since or (self.start if self.anytime or self.cuped else None)
+
+    @property
+    def splits(self) -> bool:
+        """Whether the split of the users is asked for, which takes a shuffle by user."""
+        gated = any(text.split()[:1] == [RATIO] for text in self.fail_if)
+        return self.baseline is not None and bool(self.shares or self.first_day or gated)
+
+    def experiment_days(self, last: str) -> list[str]:
+        """The experiment's days up to one, ascending; none where it begins later, or not at all."""
+        return [] if self.first_day is None else days_from(self.first_day, last)
+
+    @property
+    def designed_shares(self) -> dict[str, float]:
+        """Of the arms; none where all are to have the same."""
+        given = pairs("shares", self.shares).items()
+        shares = designed({arm: _float("shares", share) for arm, share in given})
+        if shares and self.baseline not in shares:
+            raise UsageError(f"--shares says nothing of the baseline {self.baseline!r}")
+        return shares
 
 
 @dataclass(frozen=True, kw_only=True)

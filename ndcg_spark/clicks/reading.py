@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -44,13 +44,15 @@ def log_of(job: LogJob, spark: SparkSession, table: Table) -> Impressions:
     return Impressions.of(spark, source, shape_of(job), once, job.dates)
 
 
-def patterns_of(job: ClicksJob, log: Impressions) -> tuple[DataFrame, Shape]:
-    """CLICK_PATTERNS of the job's days, with the keys of --units; bots by rule, and the queries'
-    frequency if that is a segment."""
+def patterns_of(
+    job: ClicksJob, log: Impressions, units: Sequence[str] = ()
+) -> tuple[DataFrame, Shape]:
+    """CLICK_PATTERNS of the log's days, with the keys of these units (query, user); bots by rule,
+    and the queries' frequency if that is a segment."""
     shape = log.log.shape
     by_rule = job.bot_impressions is not None or job.bot_clicks is not None
     by_frequency = derived.FREQUENCY in combined(job.segments)
-    extra = [f"{unit}_id" for unit in job.units]
+    extra = [f"{unit}_id" for unit in units]
     more = [*extra, *["user_id"] * by_rule, *["query_id"] * by_frequency]
     observed = log.counted(keys_of(shape, tuple(dict.fromkeys(more))), clicked=by_rule)
     if by_rule:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.arrays.schemas import arrow_schema
 from ndcg_spark.clicks import clusters_kernel as clusters
+from ndcg_spark.clicks.contrasts_kernel import CELL, PAST, Design, Key, contrasts
 from ndcg_spark.clicks.impressions import WITH_BOTS
 from ndcg_spark.clicks.states import merged_state
 from ndcg_spark.engine.whole_sums import whole_sum
@@ -24,7 +25,9 @@ DAILY = (
 DIFFERENCES = (
     "segment string, measure string, baseline string, candidate string, mean_baseline double, "
     "mean_candidate double, delta double, se double, ci_low double, ci_high double, t double, "
-    "p_value double, n_buckets bigint"
+    "p_value double, n_buckets bigint, first_date string, days bigint, estimate string, "
+    "theta double, variance_removed double, cs_low double, cs_high double, p_anytime double, "
+    "mixture double"
 )
 PSEUDO = "run_id string, query_id bigint, segment string, measure string, value double"
 
@@ -48,18 +51,32 @@ def click_summary(state: DataFrame, buckets: int = 1000, smallest: int = 100) ->
 
 
 def arm_differences(
-    state: DataFrame, baseline: str, buckets: int = 1000, smallest: int = 100
+    state: DataFrame,
+    baseline: str | None,
+    smallest: int = 100,
+    past: DataFrame | None = None,
+    planned: int | None = None,
+    mixtures: Mapping[Key, float] | None = None,
 ) -> DataFrame:
-    """ARM_DIFFERENCES: every arm against the baseline, with an interval clustered by user."""
-    kernel = functools.partial(
-        clusters.differences,
-        buckets=buckets,
-        confidence=CONFIDENCE,
-        baseline=baseline,
-        smallest=smallest,
-        schema=arrow_schema(DIFFERENCES),
+    """ARM_DIFFERENCES: every arm against the baseline over all days of the state, with an interval
+    clustered by user; without a baseline every arm's mean against 0.
+
+    past: PAST_STATE(segment, arm, bucket, measure, sums) of the arms' users from before; with it
+        each difference comes a second time, as `cuped`
+    planned: the night for which confidence sequences are narrow; None: none are made
+    mixtures: of sequences that began earlier
+    """
+    design = Design(smallest, baseline, CONFIDENCE, planned, mixtures or {})
+    keys = ("segment", "measure", *CELL)
+    day = F.col("event_date").cast("string") if "event_date" in state.columns else F.lit("")
+    cells = state.withColumn("event_date", day).select(*keys)
+    if past is not None:
+        cells = cells.unionByName(past.withColumn("event_date", F.lit(PAST)).select(*keys))
+    together = cells.groupBy("segment", "measure").agg(
+        F.collect_list(F.struct(*CELL)).alias("cells")
     )
-    return _by_arms(state).mapInArrow(kernel, DIFFERENCES)
+    kernel = functools.partial(contrasts, design=design, schema=arrow_schema(DIFFERENCES))
+    return together.mapInArrow(kernel, DIFFERENCES)
 
 
 def arm_scores(state: DataFrame, smallest: int = 100) -> DataFrame:

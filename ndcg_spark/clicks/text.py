@@ -10,6 +10,7 @@ from typing import Any, TextIO
 from ndcg_spark.clicks.bias_job import BiasFound
 from ndcg_spark.clicks.clusters_kernel import ROUGH
 from ndcg_spark.clicks.job import ClickDay
+from ndcg_spark.clicks.splits import BROKEN
 from ndcg_spark.engine.text import interval, number, print_rows, text_table
 
 
@@ -34,7 +35,9 @@ def print_clicks(found: ClickDay, how: str, out: TextIO) -> None:
             ]
         )
     print(f"{found.date}\n{text_table(rows)}", file=out)
-    print_rows(found.differences, ("measure", "segment", "candidate", "delta", "p_value"), out)
+    _print_differences(found.differences, out)
+    print_rows(found.sample_ratio, SPLIT, out)
+    _warn_of_split(found.sample_ratio, out)
     means = [row for row in found.daily if row["unit"] != "impression"]
     columns = ("unit", "measure", "segment", "arm", "mean", "weighted", "sqrt_weighted")
     print_rows(means, columns, out)
@@ -44,6 +47,39 @@ def print_clicks(found: ClickDay, how: str, out: TextIO) -> None:
     print("\n" + ", ".join(f"{name} {n}" for name, n in found.counts.items()), file=out)
     for table, path in found.tables.items():
         print(f"{table}: {path}", file=out)
+
+
+SPLIT = ("period", "arm", "share", "users", "expected_users", "users_elsewhere", "impressions",
+         "p_value", "verdict")  # fmt: skip
+
+
+def _print_differences(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
+    """The differences of the day; and of the experiment, with what it was asked for."""
+    columns = ["measure", "segment", "candidate", "delta", "interval", "p_value"]
+    for period in dict.fromkeys(row["period"] for row in rows):
+        own = [
+            {
+                **row,
+                "interval": interval(row["ci_low"], row["ci_high"]),
+                "any_time": interval(row["cs_low"], row["cs_high"]),
+            }
+            for row in rows
+            if row["period"] == period
+        ]
+        more = ["days"] * (period != "day")
+        more += ["any_time", "p_anytime"] * any(row["mixture"] for row in own)
+        adjusted = any(row["theta"] is not None for row in own)
+        more += ["estimate", "theta", "variance_removed"] * adjusted
+        print_rows(own, [*columns, *more], out)
+
+
+def _warn_of_split(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
+    for period in dict.fromkeys(row["period"] for row in rows if row["verdict"] == BROKEN):
+        print(
+            f"\nsample_ratio broken ({period}): the users were not split as designed; the "
+            "differences between arms cannot be trusted before that is understood",
+            file=out,
+        )
 
 
 def _warn_of_few(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:

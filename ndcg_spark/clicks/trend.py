@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyarrow import fs as pafs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ndcg_spark.clicks.options import ClicksJob
+from ndcg_spark.clicks.stored import days_before, places
 from ndcg_spark.clicks.summary import arm_differences, click_summary
 from ndcg_spark.engine.sessions import Engine
 from ndcg_spark.stats.gates import Gate
-from ndcg_spark.tables.paths import filesystem
 
 Row = dict[str, Any]
 Key = tuple[str, str, str]
 KEYS = ("segment", "measure", "arm")
+STATE = "daily_state"
 BEFORE, NOW = "before", "now"
 MARK = "\x1f"  # between segment and arm where both are one key
 
@@ -36,15 +35,16 @@ def trend(job: ClicksJob, engine: Engine) -> list[Row]:
     that of the buckets' differences: the same users may be in both, and then the two are no
     independent samples.
     """
-    places = _stored(job, job.dates[-1])
-    if not places:
+    last = job.dates[-1]
+    stored = places(str(job.out), STATE, days_before(last, job.window))
+    if not stored:
         return []
-    now = _state(engine, [_place(job, job.dates[-1])])
-    before = _state(engine, places)
+    now = _state(engine, places(str(job.out), STATE, [last]))
+    before = _state(engine, stored)
     means = _means(job, before), _means(job, now)
     changes = _changes(job, before, now)
     keys = sorted({*means[0], *means[1]})
-    return [_row(key, means[0].get(key), means[1].get(key), changes, len(places)) for key in keys]
+    return [_row(key, means[0].get(key), means[1].get(key), changes, len(stored)) for key in keys]
 
 
 def broken(rows: Sequence[Row], gates: Sequence[Gate]) -> list[str]:
@@ -102,34 +102,11 @@ def _changes(job: ClicksJob, before: DataFrame, now: DataFrame) -> dict[Key, Row
 
     sides = named(before, BEFORE).unionByName(named(now, NOW))
     found: dict[Key, Row] = {}
-    for row in summary_rows(arm_differences(sides, BEFORE, job.buckets, job.min_group)):
+    for row in summary_rows(arm_differences(sides, BEFORE, job.min_group)):
         segment, _, arm = row["segment"].partition(MARK)
         found[segment, row["measure"], arm] = row
     return found
 
 
-def _state(engine: Engine, places: Sequence[str]) -> DataFrame:
-    return engine.spark.read.parquet(*places).withColumn("event_date", F.lit("window"))
-
-
-def days_before(last: str, number: int) -> list[str]:
-    day = datetime.date.fromisoformat(last)
-    return [str(day - datetime.timedelta(days=n)) for n in range(1, number + 1)]
-
-
-def _stored(job: ClicksJob, last: str) -> list[str]:
-    """The state's partitions of the days of the window that are stored."""
-    window = days_before(last, job.window)
-    system, root = filesystem(str(job.out))
-    return [
-        _place(job, date)
-        for date in window
-        if system.get_file_info(f"{root}/daily_state/event_date={date}").type
-        == pafs.FileType.Directory
-    ]
-
-
-def _place(job: ClicksJob, date: str) -> str:
-    out = str(job.out)
-    prefix = out.rstrip("/") if "://" in out else filesystem(out)[1]
-    return f"{prefix}/daily_state/event_date={date}"
+def _state(engine: Engine, stored: Mapping[str, str]) -> DataFrame:
+    return engine.spark.read.parquet(*stored.values()).withColumn("event_date", F.lit("window"))

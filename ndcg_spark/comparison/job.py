@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from ndcg_spark.clicks.api import arm_scores, refuse_unlike
+from ndcg_spark.clicks.api import arm_scores
+from ndcg_spark.comparison.arms import SEQUENCE, anytime_rows, sequence_of, stored_state
 from ndcg_spark.comparison.compute import compared
 from ndcg_spark.comparison.options import CompareJob, tests_of
 from ndcg_spark.comparison.power import AGREEMENT, ASL, POWER, PowerRows, power_rows
@@ -55,6 +55,7 @@ def compare_job(job: CompareJob) -> ComparisonFound:
         if output:  # what is there already is looked at before the work
             stack.enter_context(output.writing(["comparison"] + OPTIONAL * job.which_measure))
         engine, spark, scores, local = stack.enter_context(_scores(job))
+        sequences = anytime_rows(job, spark, local) if job.anytime else {}
         attributes = None
         if job.attributes:
             attributes = read_table(spark, "attributes", job.attributes, glob=job.glob, local=local)
@@ -64,8 +65,11 @@ def compare_job(job: CompareJob) -> ComparisonFound:
         )
         if job.state:
             rows = [{**row, "note": _rough(row)} for row in rows]
+        if job.anytime:
+            rows = [{**row, **sequence_of(sequences, row)} for row in rows]
         found = power_rows(scores, measures, job.options) if job.which_measure else None
-        tables = {"comparison": (rows, COMPARISON)}
+        schema = f"{COMPARISON}, {SEQUENCE}" if job.anytime else COMPARISON
+        tables = {"comparison": (rows, schema)}
         if found:
             tables["discriminative_power"] = (found.power, POWER)
             tables["asl_curve"] = (found.asl, ASL)
@@ -93,13 +97,7 @@ def _scores(job: CompareJob) -> Iterator[tuple[str, SparkSession, DataFrame, boo
             return read_table(spark, role, source, glob=job.glob, local=local)
 
         if job.state:
-            days = job.first_and_last or ("", "9999-12-31")
-            place = job.state.rstrip("/").removesuffix("/daily_state")
-            refuse_unlike(place, lambda date: days[0] <= date <= days[1])
-            state = read("state", table_in(job.state, "daily_state"))
-            if job.first_and_last:
-                day = F.col("event_date").cast("string")
-                state = state.where(day.between(*job.first_and_last))
+            state = stored_state(job, spark, local)
             yield engine.name, spark, arm_scores(state, job.min_group), local
             return
         sources = [table_in(source, "per_query") for source in job.scores]
@@ -134,6 +132,12 @@ def _why_broken(gate: Gate, row: dict[str, Any]) -> str | None:
     what = f"{row['candidate']} against {row['baseline']}, {row['measure']} ({row['segment']})"
     if delta is None:
         return f"{what}: no common query; {gate.text}"
+    if gate.anytime:
+        if gate.passed(delta, row["mean_baseline"], row["p_anytime"]):
+            return None
+        own = row["p_anytime"]
+        shown = "no always valid p" if own is None else f"always valid p = {own:.3g}"
+        return f"{what}: {delta:+.6f}, {shown}; {gate.text}"
     p = row["p_value"] if row["p_adjusted"] is None else row["p_adjusted"]
     undecidable = gate.p is not None and row["p_least"] is not None and row["p_least"] >= gate.p
     # a difference of the wrong sign or size decides it whatever p is

@@ -104,6 +104,10 @@ class CompareJob(CompareOptions, ScoringJob):
     state: str | None = option(None, "what clicks wrote, or its daily_state: its arms are compared")
     dates: str | None = option(None, "days of the state, 2026-11-23..2026-11-29 (default all)")
     min_group: int = option(100, "arms with fewer impressions are left out")
+    anytime: bool = option(
+        False, "--state: intervals and p-values too that hold however often one looks"
+    )
+    anytime_at: int = option(14, "the night for which these are planned to be narrow")
     baseline: str | None = option(None, "the run that the others are compared with; else all pairs")
     test: list[str] = option(
         [], "t (default), wilcoxon, fisher, bootstrap, tukey, randomized-tukey; repeatable"
@@ -129,6 +133,10 @@ class CompareJob(CompareOptions, ScoringJob):
         tests = tests_of(self.test)
         if self.state and any("tukey" in test for test in tests):
             raise UsageError("the tukey tests need the same queries in every system, not --state")
+        if self.anytime and not (self.state and self.baseline):
+            raise UsageError("--anytime is of the arms of --state against a --baseline")
+        if self.anytime_at < 1:
+            raise UsageError("--anytime-at must be at least 1")
         if self.fail_if and not self.baseline:
             raise UsageError("--fail-if needs --baseline: worse than what?")
         self.gates  # noqa: B018 - refuses a rule that cannot be read
@@ -142,7 +150,7 @@ class CompareJob(CompareOptions, ScoringJob):
 
     @property
     def gates(self) -> list[Gate]:
-        return parsed(self.fail_if)
+        return parsed(self.fail_if, anytime=self.anytime)
 
     @property
     def first_and_last(self) -> tuple[str, str] | None:

@@ -110,6 +110,9 @@ def differences(rows: Sequence[Row]) -> list[list[str]]:
             "win/tie/loss", "n", "dropped", "detectable", *(["n wanted"] if extra else []), "note",
         ]
     ]  # fmt: skip
+    sequences = any(row.get("p_anytime") is not None for row in rows)
+    if sequences:
+        table[0][3:3] = ["at any time", "p (any time)"]
     for row in rows:
         segment = "" if row["segment"] == ALL else f" ({row['segment']})"
         relative, delta = row["relative"], row["delta"]
@@ -118,6 +121,7 @@ def differences(rows: Sequence[Row]) -> list[list[str]]:
                 f"{row['measure']}{segment}: {row['candidate']} − {row['baseline']}",
                 "-" if delta is None else f"{delta:+.4f}",
                 _interval(row["ci_low"], row["ci_high"]),
+                *(_at_any_time(row) if sequences else []),
                 "-" if relative is None else f"{100 * relative:+.2f}%",
                 _p(row["p_adjusted"]),
                 number(row["effect_size"], False),
@@ -134,6 +138,10 @@ def differences(rows: Sequence[Row]) -> list[list[str]]:
 
 def _interval(low: float | None, high: float | None) -> str:
     return "-" if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
+
+
+def _at_any_time(row: Row) -> list[str]:
+    return [_interval(row["cs_low"], row["cs_high"]), _p(row["p_anytime"])]
 
 
 def _p(p: float | None) -> str:

@@ -11,12 +11,8 @@ The protocol for the tables of one run (and one partition of them):
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
-import threading
-import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,12 +24,10 @@ from pyarrow import fs as pafs
 from pyspark.sql import DataFrame
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.tables.locks import Lock
 from ndcg_spark.tables.paths import filesystem, overlapping
 
 HIDDEN = ".ndcg_spark"
-STALE_SECONDS = 300.0
-HEARTBEAT_SECONDS = 15.0
-GRACE_SECONDS = 5.0
 _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]*")
 
 
@@ -82,7 +76,7 @@ class Output:
             self._fs.create_dir(self._work, recursive=True)
         except OSError as problem:
             raise InputError("E153", f"cannot write to {self.out!r}: {problem}") from None
-        lock = _Lock(self._fs, f"{self._work}/lock", self._id)
+        lock = Lock(self._fs, f"{self._work}/lock", self._id)
         lock.take(self.out)
         try:
             self._recover()
@@ -104,6 +98,14 @@ class Output:
         self._fs.create_dir(self._attempt(table), recursive=True)
         with self._fs.open_output_stream(f"{self._attempt(table)}/{name}") as stream:
             stream.write(json.dumps(content, indent=1, sort_keys=True, default=str).encode())
+
+    def read_json(self, table: str, name: str) -> dict[str, Any] | None:
+        """What `write_json` wrote, as it is published; None where there is none."""
+        path = f"{self._target(table)}/{name}"
+        if not self._exists(path):
+            return None
+        with self._fs.open_input_stream(path) as stream:
+            return dict(json.loads(stream.read()))
 
     def write_empty(self, table: str, schema: pa.Schema) -> None:
         """Stage a table without rows: engines write no file for it, and so no columns."""
@@ -212,84 +214,3 @@ def write_bucketed(table: DataFrame, name: str, buckets: int) -> None:
     """
     by_query = table.write.mode("overwrite").bucketBy(buckets, "query_id").sortBy("query_id")
     by_query.format("parquet").saveAsTable(name)
-
-
-class _Lock:
-    """A lock file with an owner and a heartbeat; one whose owner is dead may be taken over.
-
-    The host enters only as a digest, to tell whether the owner's process can be asked for.
-    """
-
-    def __init__(self, system: pafs.FileSystem, path: str, owner: str) -> None:
-        self._fs, self._path, self._owner = system, path, owner
-        self._done = threading.Event()
-        self._host = hashlib.sha256(os.uname().nodename.encode()).hexdigest()[:16]
-
-    def take(self, out: str) -> None:
-        if not self._created():
-            if self._alive():
-                raise InputError(
-                    "E154",
-                    f"another run is writing this partition of {out!r}; wait for it (its lock is "
-                    f"{self._path!r})",
-                )
-            self._fs.delete_file(self._path)
-            if not self._created():
-                raise InputError("E154", f"another run has just begun to write {out!r}")
-        threading.Thread(target=self._beat, daemon=True).start()
-
-    def release(self) -> None:
-        self._done.set()
-        holder = self._read()
-        if holder and holder.get("owner") == self._owner:
-            self._fs.delete_file(self._path)
-
-    def _created(self) -> bool:
-        if isinstance(self._fs, pafs.LocalFileSystem):
-            try:
-                with open(self._path, "x") as file:
-                    file.write(self._text())
-            except FileExistsError:
-                return False
-            return True
-        if self._read() is not None:  # object stores have no exclusive create: best effort
-            return False
-        self._write()
-        holder = self._read()
-        return bool(holder and holder.get("owner") == self._owner)
-
-    def _beat(self) -> None:
-        while not self._done.wait(HEARTBEAT_SECONDS):
-            self._write()
-
-    def _text(self) -> str:
-        facts = {"owner": self._owner, "host": self._host, "pid": os.getpid(), "at": time.time()}
-        return json.dumps(facts)
-
-    def _write(self) -> None:
-        with self._fs.open_output_stream(f"{self._path}.{self._owner}") as stream:
-            stream.write(self._text().encode())
-        self._fs.move(f"{self._path}.{self._owner}", self._path)
-
-    def _read(self) -> dict[str, Any] | None:
-        try:
-            with self._fs.open_input_stream(self._path) as stream:
-                return dict(json.loads(stream.read()))
-        except (OSError, ValueError):
-            return None
-
-    def _alive(self) -> bool:
-        """Whether the lock's owner may still be writing."""
-        holder = self._read()
-        if holder is None:  # being written just now, or left unfinished by a kill
-            written = self._fs.get_file_info(self._path).mtime_ns or 0
-            return time.time() - written / 1e9 < GRACE_SECONDS
-        if holder.get("host") != self._host:
-            return time.time() - float(holder.get("at", 0)) < STALE_SECONDS
-        try:
-            os.kill(int(holder["pid"]), 0)
-        except PermissionError:
-            return True
-        except (OSError, KeyError, ValueError):
-            return False
-        return True

@@ -312,32 +312,6 @@ def test_a_threshold_of_dwell_belongs_to_its_step(seconds, gain):
     assert shape.values[int(row["pattern"])] == gain
 
 
-def test_what_two_arms_owe_to_the_same_users_is_taken_together():
-    """Users in both arms: the error of the difference of means, bucket by bucket, by hand."""
-    from ndcg_spark.arrays.schemas import arrow_schema
-    from ndcg_spark.clicks.clusters_kernel import differences
-    from ndcg_spark.clicks.summary import DIFFERENCES
-
-    rng = np.random.default_rng(5)
-    user = rng.normal(0.5, 0.2, 30)  # what a bucket of users brings to both arms
-    n = rng.integers(5, 15, (2, 30))
-    sums = n * (user + rng.normal(0, 0.02, (2, 30)) + [[0.0], [0.05]])
-    cells = [
-        {"arm": arm, "bucket": b, "n": int(n[a, b]), "n_undefined": 0,
-         "sum": float(sums[a, b]), "sumsq": 0.0}
-        for a, arm in enumerate("AB") for b in range(30)
-    ]  # fmt: skip
-    batch = pa.RecordBatch.from_pylist([{"segment": "all", "measure": "RR", "arms": cells}])
-    schema = arrow_schema(DIFFERENCES)
-    (row,) = next(differences(iter([batch]), 30, 0.95, "A", 1, schema)).to_pylist()
-    means = sums.sum(axis=1) / n.sum(axis=1)
-    own = (sums - means[:, None] * n) / n.sum(axis=1)[:, None]
-    se = np.sqrt(30 / 29 * np.sum((own[1] - own[0]) ** 2))
-    assert row["delta"] == pytest.approx(means[1] - means[0])
-    assert row["se"] == pytest.approx(se)
-    assert row["se"] < 0.5 * np.sqrt(30 / 29 * np.sum(own**2))  # as if the users were others
-
-
 @pytest.mark.parametrize(
     ("ranks", "clicks", "problem"),
     [

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.tables import write
+from ndcg_spark.tables import locks
 from ndcg_spark.tables.write import Output
 
 TABLES = ("per_query", "aggregate", "manifest")
@@ -90,8 +90,8 @@ def _killed_run(out, survive, monkeypatch):
 
     output._fs = Dying(output._fs)
     with monkeypatch.context() as patch:
-        patch.setattr(write._Lock, "_created", _dead_owner(write._Lock._created))
-        patch.setattr(write, "HEARTBEAT_SECONDS", 1e6)
+        patch.setattr(locks.Lock, "_created", _dead_owner(locks.Lock._created))
+        patch.setattr(locks, "HEARTBEAT_SECONDS", 1e6)
         context = output.writing()
         KEPT_OPEN.append(context)
         try:
@@ -136,8 +136,8 @@ def test_an_interrupted_swap_is_finished_by_the_next_run(tmp_path, monkeypatch):
             original(a, b)
 
     output._fs = Half()
-    monkeypatch.setattr(write._Lock, "_created", _dead_owner(write._Lock._created))
-    monkeypatch.setattr(write, "HEARTBEAT_SECONDS", 1e6)
+    monkeypatch.setattr(locks.Lock, "_created", _dead_owner(locks.Lock._created))
+    monkeypatch.setattr(locks, "HEARTBEAT_SECONDS", 1e6)
     with pytest.raises(Killed):
         context = output.writing()
         KEPT_OPEN.append(context)
