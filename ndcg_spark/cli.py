@@ -14,8 +14,9 @@ from typing import Any, NoReturn
 from ndcg_spark.clicks.bias_job import click_bias
 from ndcg_spark.clicks.job import click_days
 from ndcg_spark.clicks.labels_job import click_labels
-from ndcg_spark.clicks.options import ClickBiasJob, ClickLabelsJob, ClicksJob
-from ndcg_spark.clicks.text import print_bias, print_clicks
+from ndcg_spark.clicks.options import ClickBiasJob, ClickLabelsJob, ClicksJob, InterleavingJob
+from ndcg_spark.clicks.teams_job import interleaving_days
+from ndcg_spark.clicks.text import print_bias, print_clicks, print_interleaving
 from ndcg_spark.comparison.job import compare_job
 from ndcg_spark.comparison.options import CompareJob
 from ndcg_spark.comparison.text import print_comparison
@@ -163,6 +164,11 @@ def _clicks(given: dict[str, Any]) -> None:
         raise CheckError("; ".join(found.broken))
 
 
+def _interleaving(given: dict[str, Any]) -> None:
+    job = InterleavingJob.read(given, given.pop("config", None))
+    print_interleaving(interleaving_days(job), job.format, sys.stdout)
+
+
 def _compare(given: dict[str, Any]) -> None:
     job = CompareJob.read(given, given.pop("config", None))
     found = compare_job(job)
@@ -218,6 +224,7 @@ COMMANDS: dict[str, tuple[Command, type[Job] | None, str]] = {
         "which discount and cut-off tells rankers apart",
     ),
     "clicks": (_clicks, ClicksJob, "a day of impressions to mergeable state, summary and trend"),
+    "interleaving": (_interleaving, InterleavingJob, "which of two interleaved rankers wins"),
     "click-labels": (_click_labels, ClickLabelsJob, "judgements from clicks"),
     "click-bias": (_click_bias, ClickBiasJob, "propensities, and estimates corrected by them"),
     "prepare": (_prepare, PrepareJob, "runs and qrels as tables in buckets by query"),

@@ -1,7 +1,7 @@
 """Click logs: impressions in, mergeable daily state, labels, propensities and estimates out.
 
 From Python: `patterns`, `state`, `daily`, `differences`, `arm_scores`, `users`, `sample_ratio`,
-`past`, `qrels`, `bias`, `team_draft`.
+`past`, `qrels`, `bias`, `team_draft`, `interleaved`, `preferences`.
 """
 
 from ndcg_spark.clicks.api import (
@@ -17,14 +17,17 @@ from ndcg_spark.clicks.api import (
     team_draft,
     users,
 )
+from ndcg_spark.clicks.teams_api import interleaved, preferences
 
 __all__ = [
     "arm_scores",
     "bias",
     "daily",
     "differences",
+    "interleaved",
     "past",
     "patterns",
+    "preferences",
     "qrels",
     "sample_ratio",
     "state",

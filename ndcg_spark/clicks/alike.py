@@ -8,6 +8,7 @@ from typing import Any
 
 from pyarrow import fs as pafs
 
+from ndcg_spark.clicks.log_options import NightlyJob
 from ndcg_spark.clicks.options import ClicksJob
 from ndcg_spark.clicks.sums_kernel import UNIT
 from ndcg_spark.errors import InputError
@@ -18,18 +19,15 @@ TABLE, DAY = "click_manifest", "event_date="
 SHOWN = 5  # days that an error names
 
 
-def options_of(job: ClicksJob, measures: Sequence[Measure]) -> dict[str, Any]:
-    """What a day's state hangs on beside its log, as its manifest has it."""
+def nightly_options(job: NightlyJob) -> dict[str, Any]:
+    """What any day's state hangs on beside its log."""
     found = {
-        "measures": sorted(map(str, measures)),
         "segments": sorted(job.segments),
         "gains": job.gains.values,
         "events": job.gains.events,
         "dwell": job.gains.dwell,
         "buckets": job.buckets,
         "clickless": job.clickless,
-        "bot_impressions": job.bot_impressions,
-        "bot_clicks": job.bot_clicks,
         "deduplicate": job.deduplicate,
         "unit": UNIT,
     }
@@ -37,8 +35,20 @@ def options_of(job: ClicksJob, measures: Sequence[Measure]) -> dict[str, Any]:
     return plain
 
 
+def options_of(job: ClicksJob, measures: Sequence[Measure]) -> dict[str, Any]:
+    """What a day's state of clicks hangs on beside its log, as its manifest has it."""
+    return nightly_options(job) | {
+        "measures": sorted(map(str, measures)),
+        "bot_impressions": job.bot_impressions,
+        "bot_clicks": job.bot_clicks,
+    }
+
+
 def refuse_unlike(
-    out: str, among: Callable[[str], bool], own: Mapping[str, Any] | None = None
+    out: str,
+    among: Callable[[str], bool],
+    own: Mapping[str, Any] | None = None,
+    table: str = TABLE,
 ) -> None:
     """Refuse to add up or compare stored days that were made with different options.
 
@@ -50,7 +60,7 @@ def refuse_unlike(
     """
     first: tuple[str, Mapping[str, Any]] | None = None if own is None else ("this run", own)
     unlike: dict[str, list[str]] = {}
-    for date, manifest in manifests(out, among):
+    for date, manifest in manifests(out, among, table):
         options = manifest.get("options", {})
         if first is None:
             first = (date, options)
@@ -70,10 +80,12 @@ def refuse_unlike(
         )
 
 
-def manifests(out: str, among: Callable[[str], bool]) -> Iterator[tuple[str, dict[str, Any]]]:
+def manifests(
+    out: str, among: Callable[[str], bool], table: str = TABLE
+) -> Iterator[tuple[str, dict[str, Any]]]:
     """The days of an output among these that have a manifest, ascending, and what it says."""
     try:
-        system, root = filesystem(f"{out.rstrip('/')}/{TABLE}")
+        system, root = filesystem(f"{out.rstrip('/')}/{table}")
     except InputError:  # a catalog table, or no client here
         return
     selector = pafs.FileSelector(root, allow_not_found=True)

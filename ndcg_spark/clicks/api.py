@@ -27,12 +27,12 @@ from ndcg_spark.clicks.keywords import (
     UsersKeywords,
 )
 from ndcg_spark.clicks.labels import click_counts, click_qrels, shown_for_labels
+from ndcg_spark.clicks.log_options import LogJob
 from ndcg_spark.clicks.options import (
     MEASURES,
     ClickBiasJob,
     ClickLabelsJob,
     ClicksJob,
-    LogJob,
 )
 from ndcg_spark.clicks.past_states import past_state
 from ndcg_spark.clicks.reading import log_of, patterns_of
@@ -80,7 +80,7 @@ def patterns(log: Table, **options: Unpack[PatternKeywords]) -> DataFrame:
         UsageError: for an option that does not exist.
         InputError: for missing columns or wrong types.
     """
-    job = _job(ClicksJob, options, PatternKeywords)
+    job = job_of(ClicksJob, options, PatternKeywords)
     found, _ = patterns_of(job, log_of(job, session_of(log), log))
     return found
 
@@ -94,7 +94,7 @@ def state(
     patterns: what `patterns` gave, or the stored table click_patterns; the options that say what a
         result is worth must be the same
     """
-    job = _job(ClicksJob, {"date": ANY_DAY, **options}, DatedStateKeywords)
+    job = job_of(ClicksJob, {"date": ANY_DAY, **options}, DatedStateKeywords)
     table = table_of("click_patterns", patterns, session_of(patterns))
     wanted = parse_measures(measures)
     return daily_state(table, wanted, job.gains, job.segments, job.clickless)
@@ -154,7 +154,7 @@ def users(log: Table, **options: Unpack[UsersKeywords]) -> DataFrame:
 
     log, options: as for `patterns`
     """
-    job = _job(ClicksJob, options, UsersKeywords)
+    job = job_of(ClicksJob, options, UsersKeywords)
     source = log_of(job, session_of(log), log)
     return arm_users(source, job.bot_impressions, job.bot_clicks)
 
@@ -183,7 +183,7 @@ def past(
     log: as for `patterns`, of the days before: ``date`` is the last of them, ``days`` their number
     users: what `users` gave for the experiment's days
     """
-    job = _job(ClicksJob, options, PastKeywords)
+    job = job_of(ClicksJob, options, PastKeywords)
     session = session_of(log, users)
     own = table_of("arm_users", users, session)
     return past_state(job, log_of(job, session, log), own, parse_measures(measures))
@@ -195,7 +195,7 @@ def qrels(log: Table, **options: Unpack[QrelsKeywords]) -> DataFrame:
     log: as for `patterns`
     options: those of ``ndcg-spark click-labels``, such as ``method="ctr"``
     """
-    job = _job(ClickLabelsJob, options, QrelsKeywords)
+    job = job_of(ClickLabelsJob, options, QrelsKeywords)
     shown = shown_for_labels(log_of(job, session_of(log), log), job.votes)
     counts = click_counts(shown)
     days = job.days if job.per_days else 1
@@ -262,7 +262,7 @@ def bias(log: Table, candidate: Table | None = None, **options: Unpack[BiasKeywo
         UsageError: for an option that does not exist.
         InputError: E137 for clicks at ranks without a propensity, E103 without impressions.
     """
-    job = _job(ClickBiasJob, options, BiasKeywords)
+    job = job_of(ClickBiasJob, options, BiasKeywords)
     session = session_of(log, candidate)
     run = None if candidate is None else table_of("runs", candidate, session)
     found = bias_of(job, log_of(job, session, log), run)
@@ -285,7 +285,7 @@ def _state(patterns: Table, measures: Measures, options: StateKeywords) -> DataF
     return table if "sum_high" in table.columns else state(table, measures, **options)
 
 
-def _job(kind: type[J], options: Mapping[str, Any], allowed: Any) -> J:
+def job_of(kind: type[J], options: Mapping[str, Any], allowed: Any) -> J:
     """The command's options out of keywords of the same names."""
     names = list(typing.get_type_hints(allowed))
     for name in options:

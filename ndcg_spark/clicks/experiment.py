@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from ndcg_spark.clicks.alike import manifests, options_of
+from ndcg_spark.clicks.alike import TABLE, manifests, options_of
 from ndcg_spark.clicks.arm_users import arm_users
 from ndcg_spark.clicks.contrasts_kernel import ADJUSTED, Key
 from ndcg_spark.clicks.impressions import Impressions
@@ -60,7 +60,7 @@ class Night:
         """
         found = self._differences(DAY, self.state, None, None, {})
         ratio = self._ratio(DAY, [self.date], self.users)
-        kept = None
+        begins = None
         days = self.job.experiment_days(self.date)
         if days:
             stored = places(str(self.job.out), STATE, days[:-1])
@@ -73,12 +73,13 @@ class Night:
             whole = self._differences(EXPERIMENT, state, past, planned, mixtures)
             ratio += self._ratio(EXPERIMENT, [*stored, self.date], users)
             found += whole
-            kept = None if planned is None else _kept(self.job, whole)
+            own = (days[0], str(self.job.baseline), self.job.anytime_at)
+            begins = None if planned is None else kept(*own, whole)
         unknown = UNKNOWN if self.job.splits else None  # nobody asked
         said = [
             {**row, "sample_ratio": verdict_of(ratio, row["period"]) or unknown} for row in found
         ]
-        return Compared(said, ratio, kept)
+        return Compared(said, ratio, begins)
 
     def _differences(
         self,
@@ -146,14 +147,16 @@ def begun(job: ClicksJob) -> dict[Key, float]:
     return begun_with(str(job.out), job.first_day, job.baseline, job.anytime_at)
 
 
-def begun_with(out: str, first: str, baseline: str, planned: int) -> dict[Key, float]:
+def begun_with(
+    out: str, first: str, baseline: str, planned: int, table: str = TABLE
+) -> dict[Key, float]:
     """The mixtures of an experiment's confidence sequences, as its earliest nights stored them.
 
     Raises:
         InputError: E173 where it began with another --anytime-at.
     """
     found: dict[Key, float] = {}
-    for date, manifest in manifests(out, lambda date: date >= first):
+    for date, manifest in manifests(out, lambda date: date >= first, table):
         begun = manifest.get("experiment") or {}
         if (begun.get("since"), begun.get("baseline")) != (first, baseline):
             continue
@@ -204,11 +207,12 @@ def broken_arms(
     return found
 
 
-def _kept(job: ClicksJob, rows: Sequence[Row]) -> dict[str, Any]:
+def kept(first: str, baseline: str, planned: int, rows: Sequence[Row]) -> dict[str, Any]:
+    """What a night's manifest keeps of an experiment's confidence sequences."""
     keys = ("segment", "measure", "candidate", "estimate", "mixture")
     return {
-        "since": job.first_day,
-        "baseline": job.baseline,
-        "anytime_at": job.anytime_at,
+        "since": first,
+        "baseline": baseline,
+        "anytime_at": planned,
         "mixtures": [[row[k] for k in keys] for row in rows if row["mixture"] is not None],
     }

@@ -14,10 +14,21 @@ from pyspark.sql import functions as F
 from pyspark.sql import types as T
 
 from ndcg_spark.clicks.dates_kernel import text_date
+from ndcg_spark.clicks.gathered import one_a_list, one_each, quoted
 from ndcg_spark.clicks.log_files_kernel import FromFiles, LogReading, result_fields, side_by_side
-from ndcg_spark.clicks.log_kernel import KEYS, KINDS, NESTED, FromTable, Log, Shape, impressions
+from ndcg_spark.clicks.log_kernel import (
+    KEYS,
+    KINDS,
+    LISTS,
+    NESTED,
+    FromTable,
+    Log,
+    Shape,
+    impressions,
+)
 from ndcg_spark.clicks.log_shape_kernel import kind_of, own_names
 from ndcg_spark.clicks.patterns_kernel import PatternCounts, RowCounts, ShownCounts
+from ndcg_spark.clicks.teams_kernel import CreditCounts
 from ndcg_spark.engine.sessions import cores_of
 from ndcg_spark.errors import InputError
 from ndcg_spark.tables.arrow_types import EngineTypes
@@ -116,16 +127,33 @@ class Impressions:
         Raises:
             InputError: E110 where the log does not say which documents.
         """
-        if "doc_id" not in (*self.log.items, *self.log.has):
-            raise InputError(
-                "E110",
-                "impressions: it takes the documents that were shown, and there is no "
-                f"{self.log.shape.own('doc_id')!r}; map it with --columns impressions.doc_id=NAME",
-            )
+        self._needs("doc_id", "the documents that were shown")
         kernel = ShownCounts(self.log.shape.gains, tuple(keys))
         own = {"doc_id": "string", "rank": "int", "n_impressions": "bigint", "n_clicks": "bigint"}
         schema = {**_kinds(keys), **own, "gain": "double"}
         return self._made((*keys, "is_bot", "doc_ids", *self.log.lists), kernel, schema)
+
+    def credits(self, keys: Sequence[str], baseline: str) -> DataFrame:
+        """CREDITS(<keys>, problem, credit, clicked, n): interleaved impressions counted where they
+        are read (`teams_kernel`).
+
+        Raises:
+            InputError: E110 where the log does not say whose pick a result was.
+        """
+        self._needs("team", "whose pick each result was")
+        kernel = CreditCounts(self.log.shape.gains, tuple(keys), baseline)
+        own = {"problem": "string", "credit": "double", "clicked": "boolean", "n": "bigint"}
+        wanted = (*keys, *self.log.lists, "teams")
+        return self._made(wanted, kernel, {**_kinds(keys), **own})
+
+    def _needs(self, name: str, what: str) -> None:
+        if name not in (*self.log.items, *self.log.has):
+            own = self.log.shape.own(name)
+            raise InputError(
+                "E110",
+                f"impressions: it takes {what}, and there is no {own!r}; map it with --columns "
+                f"impressions.{name}=NAME",
+            )
 
     def people(self, keys: Sequence[str]) -> DataFrame:
         """COUNTS(<keys>, n): impressions that are no bot's, whatever is wrong with them."""
@@ -160,9 +188,10 @@ class Impressions:
         if not (is_long or self.once):
             return self._read(wanted, None)
         rows = self._read(tuple(dict.fromkeys((*wanted, "impression_id"))), None)
-        lists = [name for name in wanted if name in ("doc_ids", *self.log.lists)]
-        one = _one_a_result(rows, wanted, lists, self) if is_long else _once(rows)
-        return one.select(*[_quoted(name) for name in wanted])
+        lists = [name for name in wanted if name in (*LISTS, *self.log.lists)]
+        events = self.log.shape.events
+        one = one_a_list(rows, wanted, lists, events, self.once) if is_long else one_each(rows)
+        return one.select(*[quoted(name) for name in wanted])
 
 
 def _of_days(listing: Listing, shape: Shape, days: Sequence[str]) -> Listing:
@@ -180,50 +209,6 @@ def _of_days(listing: Listing, shape: Shape, days: Sequence[str]) -> Listing:
             f"{own} = {', '.join(some[:5])}{', …' if len(some) > 5 else ''}",
         )
     return dataclasses.replace(listing, files=kept)
-
-
-def _once(rows: DataFrame) -> DataFrame:
-    """Of several rows of an impression the smallest, so that chance has no say."""
-    rest = [name for name in rows.columns if name != "impression_id"]
-    smallest = F.min(F.struct(*map(_quoted, rest))).alias("_row")
-    kept = rows.groupBy("impression_id").agg(smallest)
-    return kept.select("impression_id", *[F.col(f"_row.`{name}`").alias(name) for name in rest])
-
-
-def _one_a_result(
-    rows: DataFrame, wanted: Sequence[str], lists: Sequence[str], log: Impressions
-) -> DataFrame:
-    """One row an impression of a log with one row a result.
-
-    A result that comes more than once (an event a row) is one: events are added up (or the largest
-    counts, where repeats are one), the longest dwell counts.
-    """
-    add = F.max if log.once else F.sum
-    keys = [name for name in wanted if name not in lists]
-    # the same document at the same place is one result; at two places it stays two, to be refused
-    same = ["impression_id", *(name for name in ("ranks", "doc_ids") if name in lists)]
-    events = log.log.shape.events
-    merged = rows.groupBy(*same).agg(
-        *[F.min(_quoted(name)).alias(name) for name in keys if name != "impression_id"],
-        *[
-            (add if name in events else F.max)(_quoted(name)).alias(name)
-            for name in lists
-            if name not in same
-        ],
-    )
-    fields = sorted(lists, key=lambda name: (name != "ranks", name != "doc_ids", name))
-    if not fields:
-        return merged.groupBy("impression_id").agg(*[F.min(_quoted(n)).alias(n) for n in keys])
-    gathered = merged.groupBy("impression_id").agg(
-        *[F.min(_quoted(name)).alias(name) for name in keys if name != "impression_id"],
-        F.sort_array(F.collect_list(F.struct(*map(_quoted, fields)))).alias("_items"),
-    )
-    kept = [_quoted(name) for name in keys]
-    return gathered.select(*kept, *[F.col(f"_items.`{name}`").alias(name) for name in fields])
-
-
-def _quoted(name: str) -> Column:
-    return F.col(f"`{name}`")
 
 
 def _kinds(keys: Sequence[str]) -> dict[str, str]:
@@ -264,7 +249,7 @@ def _columns(rows: DataFrame, log: Log) -> list[Column]:
             field = {inner.casefold(): inner for inner in kind.names}[own]
             column = F.col(f"`{whole}`.`{field}`")
         else:
-            column = _quoted(names[own])
+            column = quoted(names[own])
         found.append(column.alias(name))
     return found
 
@@ -277,7 +262,7 @@ def _pruned(rows: DataFrame, log: Log) -> DataFrame:
     field = names[log.shape.own(name).casefold()]
     if not log.days:
         return rows
-    column = _quoted(field.name)
+    column = quoted(field.name)
     if isinstance(field.dataType, T.StringType):
         written = [text for day in log.days for text in (day, day.replace("-", ""))]
         longer = [column.startswith(f"{text}{mark}") for text in written for mark in " T"]

@@ -83,3 +83,13 @@ class StateKeywords(GainKeywords, total=False):
 
 class DatedStateKeywords(StateKeywords, total=False):
     date: str
+
+
+class InterleavedKeywords(LogKeywords, total=False):
+    """Those of `interleaved`."""
+
+    team: str
+    segments: Sequence[str]
+    deduplicate: bool
+    clickless: Literal["undefined", "zero"]
+    baseline: Literal["A", "B"]

@@ -20,7 +20,8 @@ from ndcg_spark.tables import casts_kernel as casts
 
 # what an impression may have, beside events and segment columns
 KEYS = ("impression_id", "event_ts", "event_date", "query_id", "user_id", "arm", "is_bot")
-ITEMS = ("doc_id", "rank", "dwell_s", "propensity")
+ITEMS = ("doc_id", "rank", "dwell_s", "propensity", "team")
+LISTS = ("ranks", "doc_ids", "dwell", "teams")  # of IMPRESSIONS, beside the events
 NESTED, CLICKED = "results", "clicked_ids"
 ALL_ARMS = "all"
 KINDS = {"is_bot": "boolean", "bucket": "int", "user_id": "bigint"}  # of keys that are no text
@@ -79,7 +80,8 @@ class Log:
         own = {
             "event_date": ("event_date",) if "event_date" in self.has else ("event_ts",),
             "bucket": ("user_id", "impression_id"), "ranks": ("rank",), "doc_ids": ("doc_id",),
-            "dwell": ("dwell_s",), "n_not_shown": (CLICKED, "doc_id") if self.by_ids else (),
+            "dwell": ("dwell_s",), "teams": ("team",),
+            "n_not_shown": (CLICKED, "doc_id") if self.by_ids else (),
             **({self.shape.events[0]: (CLICKED, "doc_id")} if self.by_ids else {}),
         }  # fmt: skip
         names = [
@@ -111,7 +113,7 @@ class Log:
             **KINDS, "n_not_shown": "bigint", "ranks": "bigint", "dwell": "double",
             **dict.fromkeys(self.shape.events, "double"),
         }  # fmt: skip
-        lists = () if self.kind == "long" else ("ranks", "doc_ids", "dwell", *self.shape.events)
+        lists = () if self.kind == "long" else (*LISTS, *self.shape.events)
         own = {name: kinds.get(name, "string") for name in self.wanted}
         return ", ".join(
             f"`{name}` {f'array<{kind}>' if name in lists else kind}" for name, kind in own.items()
@@ -170,7 +172,7 @@ def _items(rows: pa.RecordBatch, log: Log, where: Where) -> dict[str, pa.Array]:
     every = _single if log.kind == "long" else listed
     kinds: dict[str, tuple[str, Convert]] = {
         "ranks": ("rank", casts.place), "doc_ids": ("doc_id", casts.whole_text),
-        "dwell": ("dwell_s", casts.number),
+        "dwell": ("dwell_s", casts.number), "teams": ("team", casts.text),
         **{name: (name, casts.number) for name in log.shape.events},
     }  # fmt: skip
     found = {

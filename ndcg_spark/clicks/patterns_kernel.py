@@ -111,7 +111,7 @@ def shown(
         kept = pc.and_(batch.column("doc_ids").is_valid(), pc.invert(batch.column("is_bot")))
         known = batch.filter(kept)
         docs = known.column("doc_ids")
-        read = _Read.of(known, gains, (docs,))
+        read = Read.of(known, gains, (docs,))
         good = np.flatnonzero(read.problem[read.row[read.order]] == 0)
         entries = read.order[good]
         row = read.row[entries]
@@ -164,7 +164,7 @@ def _any(lists: pa.ListArray) -> pa.Array:
 
 
 @dataclass(frozen=True)
-class _Read:
+class Read:
     """The results of a batch of impressions, flat, those of impressions that fit.
 
     problem: (impressions,) a place in PROBLEMS; fit: whose lists have equal lengths
@@ -182,7 +182,7 @@ class _Read:
     order: Ints
 
     @classmethod
-    def of(cls, batch: pa.RecordBatch, gains: Gains, others: Sequence[pa.Array] = ()) -> _Read:
+    def of(cls, batch: pa.RecordBatch, gains: Gains, others: Sequence[pa.Array] = ()) -> Read:
         """others: more lists that must be as long"""
         n = batch.num_rows
         columns = [batch.column(name) for name, _ in gains.events]
@@ -216,7 +216,7 @@ class _Read:
 
 
 def _patterns(batch: pa.RecordBatch, gains: Gains) -> tuple[pa.Array, pa.Array]:
-    read = _Read.of(batch, gains)
+    read = Read.of(batch, gains)
     text = read.code[read.order] + np.uint8(ZERO)
     ends = pa.array(read.offsets, pa.int64()).buffers()[1]
     made = pa.LargeStringArray.from_buffers(batch.num_rows, ends, pa.py_buffer(text.tobytes()))

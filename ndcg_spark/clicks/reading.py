@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from ndcg_spark.clicks import derived
 from ndcg_spark.clicks.impressions import Impressions
 from ndcg_spark.clicks.log_kernel import Shape
-from ndcg_spark.clicks.options import ClicksJob, LogJob
+from ndcg_spark.clicks.log_options import LogJob, NightlyJob
+from ndcg_spark.clicks.options import ClicksJob
 from ndcg_spark.clicks.states import click_patterns, keys_of
 from ndcg_spark.clicks.summary import combined
 from ndcg_spark.engine.inputs import Table, files_or_table
@@ -20,7 +21,7 @@ from ndcg_spark.engine.sessions import Engine
 
 def shape_of(job: LogJob) -> Shape:
     """How the job's log names things, and what it is asked for."""
-    segments = combined(job.segments) if isinstance(job, ClicksJob) else []
+    segments = combined(job.segments) if isinstance(job, NightlyJob) else []
     segments = [name for name in segments if name != derived.FREQUENCY]
     return Shape(job.column_names, job.gains, tuple(segments), job.buckets, job.timezone)
 
@@ -40,7 +41,7 @@ def opened_log(job: LogJob) -> Iterator[tuple[Engine, Impressions]]:
 def log_of(job: LogJob, spark: SparkSession, table: Table) -> Impressions:
     """The log of the job's days, out of files or a table."""
     source = files_or_table(spark, "impressions", table, job.access)
-    once = isinstance(job, ClicksJob) and job.deduplicate
+    once = isinstance(job, NightlyJob) and job.deduplicate
     return Impressions.of(spark, source, shape_of(job), once, job.dates)
 
 

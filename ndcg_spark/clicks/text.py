@@ -11,6 +11,8 @@ from ndcg_spark.clicks.bias_job import BiasFound
 from ndcg_spark.clicks.clusters_kernel import ROUGH
 from ndcg_spark.clicks.job import ClickDay
 from ndcg_spark.clicks.splits import BROKEN
+from ndcg_spark.clicks.teams_job import Interleaved
+from ndcg_spark.clicks.teams_kernel import PREFERENCE
 from ndcg_spark.engine.text import interval, number, print_rows, text_table
 
 
@@ -80,6 +82,25 @@ def _warn_of_split(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
             "differences between arms cannot be trusted before that is understood",
             file=out,
         )
+
+
+def print_interleaving(found: Interleaved, how: str, out: TextIO) -> None:
+    """Print which team is preferred, the day and the experiment, by how much and how surely."""
+    if how == "json":
+        text = {"command": "interleaving", **dataclasses.asdict(found)}
+        print(json.dumps(text, indent=1), file=out)
+        return
+    print(found.date, file=out)
+    for period in dict.fromkeys(row["period"] for row in found.interleaving):
+        own = [row for row in found.interleaving if row["period"] == period]
+        counts = [{**row, "team": row["candidate"]} for row in own if row["measure"] == PREFERENCE]
+        columns = ("segment", "team", "n", "n_clickless", "wins", "ties", "losses", "sign_p")
+        print_rows(counts, columns, out)
+        _print_differences(own, out)
+    _warn_of_few(found.interleaving, out)
+    print("\n" + ", ".join(f"{name} {n}" for name, n in found.counts.items()), file=out)
+    for table, path in found.tables.items():
+        print(f"{table}: {path}", file=out)
 
 
 def _warn_of_few(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:

@@ -78,6 +78,18 @@ def chi_square_above(x: float, df: int) -> float:
     return min(found, 1.0)
 
 
+def sign_test(wins: int, losses: int) -> float | None:
+    """The exact two-sided p of so many wins and losses, were both as likely; None without any.
+
+    >>> round(sign_test(8, 2), 6)
+    0.109375
+    """
+    n, fewer = wins + losses, min(wins, losses)
+    if not n:
+        return None
+    return min(1.0, 2 * beta_cdf(0.5, n - fewer, fewer + 1))  # P(X <= fewer)
+
+
 def beta_cdf(x: float, a: float, b: float) -> float:
     """The regularized incomplete beta function I_x(a, b): the distribution of Beta(a, b).
 

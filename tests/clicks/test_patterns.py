@@ -11,7 +11,7 @@ import pytest
 import ndcg_spark as nd
 from ndcg_spark.clicks.impressions import Impressions
 from ndcg_spark.clicks.log_kernel import Shape
-from ndcg_spark.clicks.patterns_kernel import Gains, _Read
+from ndcg_spark.clicks.patterns_kernel import Gains, Read
 from ndcg_spark.clicks.states import (
     click_patterns,
     daily_state,
@@ -293,7 +293,7 @@ def test_positions_are_read_wherever_their_column_stands():
         events = [name for name in names if name != "ranks"]
         if names[0] == "ranks":  # keys stand before the lists: an empty set of them
             batch = batch.select(["ranks", *events])
-        read = _Read.of(batch, Gains())
+        read = Read.of(batch, Gains())
         assert read.order.tolist() == [1, 0, 2]
     row = next(patterns(iter([pa.RecordBatch.from_pydict(lists)]), Gains())).to_pylist()[0]
     assert row["pattern"] == "010"
