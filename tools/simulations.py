@@ -1,7 +1,7 @@
 """What intervals, tests and verdicts promise, against simulated data whose truth is known.
 
 usage: python -m tools.simulations [--repeats 400] [--impressions 20000,200000]
-           [--only clicks,comparisons,growth]
+           [--only clicks,comparisons,growth,experiments]
 
 Clicks: a log of three rankers on 40 queries of ten documents; clicks by the position-based model with
 propensities 1 / r. For each method the value of a re-ranking (a log that randomizes for
@@ -21,7 +21,7 @@ from ndcg_spark.clicks.clusters_kernel import Arm, interval, standard_error
 from ndcg_spark.clicks.influence_kernel import influence, rank_influence
 from ndcg_spark.clicks.position_kernel import Cells, fitted
 from ndcg_spark.clicks.propensities import chained
-from tools import simulated_comparisons, simulated_growth
+from tools import simulated_comparisons, simulated_experiments, simulated_growth
 
 DEPTH, QUERIES, BUCKETS = 10, 40, 1000
 METHODS = ("em", "adjacent_chain", "pivot", "randomized")
@@ -183,7 +183,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--repeats", type=int, default=400)
     parser.add_argument("--impressions", default="20000,200000")
-    parser.add_argument("--only", default="clicks,comparisons,growth")
+    parser.add_argument("--only", default="clicks,comparisons,growth,experiments")
     given = parser.parse_args()
     parts = given.only.split(",")
     if "clicks" in parts:
@@ -192,6 +192,8 @@ def main() -> None:
         simulated_comparisons.print_tables(2 * given.repeats)
     if "growth" in parts:
         simulated_growth.print_tables(max(given.repeats // 4, 1))
+    if "experiments" in parts:
+        simulated_experiments.print_tables(5 * given.repeats)
 
 
 if __name__ == "__main__":

@@ -144,7 +144,7 @@ def _rows(arms: _Arms, design: Design, segment: str, measure: str) -> list[dict[
         for estimate in (PLAIN, ADJUSTED) if arms.past else (PLAIN,):
             past = None if estimate == PLAIN else (arms.past[name], _past(arms, baseline))
             found = [
-                _estimate(night, None if base is None else base[t], past)
+                estimated(night, None if base is None else base[t], past)
                 for t, night in enumerate(nights)
             ]
             key = (segment, measure, name, estimate)
@@ -181,7 +181,7 @@ def _residuals(arm: Arm, base: Arm | None) -> Array:
     return arm.residuals - (0.0 if base is None else base.residuals)
 
 
-def _estimate(arm: Arm, base: Arm | None, past: tuple[Arm, Arm | None] | None) -> Estimate:
+def estimated(arm: Arm, base: Arm | None, past: tuple[Arm, Arm | None] | None) -> Estimate:
     """The difference of two arms (of one from 0), or what their users' past leaves of it: delta -
     theta (past difference), theta = cov / var over buckets (Deng, Xu, Kohavi and Walker 2013)."""
     if arm.mean is None or (base is not None and base.mean is None):
