@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import logging
 import sys
 import traceback
@@ -14,9 +15,16 @@ from typing import Any, NoReturn
 from ndcg_spark.clicks.bias_job import click_bias
 from ndcg_spark.clicks.job import click_days
 from ndcg_spark.clicks.labels_job import click_labels
-from ndcg_spark.clicks.options import ClickBiasJob, ClickLabelsJob, ClicksJob, InterleavingJob
+from ndcg_spark.clicks.options import (
+    ClickBiasJob,
+    ClickLabelsJob,
+    ClicksJob,
+    ImportUbiJob,
+    InterleavingJob,
+)
 from ndcg_spark.clicks.teams_job import interleaving_days
 from ndcg_spark.clicks.text import print_bias, print_clicks, print_interleaving
+from ndcg_spark.clicks.ubi_job import import_ubi
 from ndcg_spark.comparison.job import compare_job
 from ndcg_spark.comparison.options import CompareJob
 from ndcg_spark.comparison.text import print_comparison
@@ -169,6 +177,18 @@ def _interleaving(given: dict[str, Any]) -> None:
     print_interleaving(interleaving_days(job), job.format, sys.stdout)
 
 
+def _import_ubi(given: dict[str, Any]) -> None:
+    job = ImportUbiJob.read(given, given.pop("config", None))
+    found = import_ubi(job)
+    if job.format == "json":
+        print(json.dumps({"command": "import-ubi", **found}, indent=1))
+        return
+    for name, n in found["counts"].items():
+        print(f"{name} {n}")
+    for table, path in found["tables"].items():
+        print(f"{table}: {path}")
+
+
 def _compare(given: dict[str, Any]) -> None:
     job = CompareJob.read(given, given.pop("config", None))
     found = compare_job(job)
@@ -225,6 +245,7 @@ COMMANDS: dict[str, tuple[Command, type[Job] | None, str]] = {
     ),
     "clicks": (_clicks, ClicksJob, "a day of impressions to mergeable state, summary and trend"),
     "interleaving": (_interleaving, InterleavingJob, "which of two interleaved rankers wins"),
+    "import-ubi": (_import_ubi, ImportUbiJob, "User Behavior Insights (OpenSearch) to impressions"),
     "click-labels": (_click_labels, ClickLabelsJob, "judgements from clicks"),
     "click-bias": (_click_bias, ClickBiasJob, "propensities, and estimates corrected by them"),
     "prepare": (_prepare, PrepareJob, "runs and qrels as tables in buckets by query"),

@@ -57,6 +57,7 @@ PLANS = {
         "drafts",
         "arm_users",
         "teams",
+        "ubi",
     ),
     "comparison": ("plan",),
     "distinguish": ("plan", "documents"),

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ndcg_spark.clicks.log_options import LogJob, NightlyJob, float_of
 from ndcg_spark.clicks.splits import designed
-from ndcg_spark.engine.options import pairs
+from ndcg_spark.engine.options import Job, pairs
 from ndcg_spark.errors import UsageError, unknown
 from ndcg_spark.measures.fields import option
 from ndcg_spark.stats.gates import RATIO
@@ -181,3 +181,30 @@ class ClickBiasJob(LogJob):
     min_shown: float = option(
         0.9, "least share (by weight) of the candidate's top that the log must have shown"
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportUbiJob(Job):
+    """User Behavior Insights to impressions: what `import-ubi` can be told."""
+
+    queries: str | None = option(None, "ubi_queries: JSON lines or Parquet, a path or table:NAME")
+    events: str | None = option(None, "ubi_events, likewise")
+    actions: list[str] = option(
+        [], "events and their action_name, clicks=click (default), cart=add_to_cart"
+    )
+    glob: bool = option(False, "expand glob characters in the input paths")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (self.queries and self.events and self.out):
+            raise UsageError("import-ubi needs --queries SRC, --events SRC and --out DIR")
+        self.actions_by_event  # noqa: B018 - refuses names that are none
+
+    @property
+    def actions_by_event(self) -> dict[str, str]:
+        """Our event -> the log's action."""
+        found = pairs("actions", self.actions) or {"clicks": "click"}
+        for name in found:
+            if not name.isidentifier() or name in ("rank", "doc_id"):
+                raise UsageError(f"--actions: {name!r} is no name of a column; write cart=ACTION")
+        return found

@@ -109,12 +109,7 @@ def add_flags(parser: argparse.ArgumentParser, job: type[Job]) -> None:
             parser.add_argument(*names, metavar=shown, help=text + default, **common)
 
 
-SEVERAL = (
-    "columns",
-    "events",
-    "dwell",
-    "shares",
-)  # options of which one item may hold several pairs
+SEVERAL = ("columns", "events", "dwell", "shares", "actions")  # one item may hold several pairs
 
 
 def pairs(what: str, items: Iterable[str]) -> dict[str, str]:
