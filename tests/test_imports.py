@@ -58,6 +58,7 @@ PLANS = {
         "arm_users",
         "teams",
         "ubi",
+        "event_rows",
     ),
     "comparison": ("plan",),
     "distinguish": ("plan", "documents"),

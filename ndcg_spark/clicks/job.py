@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import datetime
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -24,7 +24,7 @@ from ndcg_spark.clicks.experiment import (
 )
 from ndcg_spark.clicks.impressions import Impressions
 from ndcg_spark.clicks.options import MEASURES, ClicksJob
-from ndcg_spark.clicks.reading import opened_log, patterns_of
+from ndcg_spark.clicks.reading import lost_of, opened_log, patterns_of
 from ndcg_spark.clicks.splits import SAMPLE_RATIO
 from ndcg_spark.clicks.states import daily_state, merged_patterns, unit_state
 from ndcg_spark.clicks.stored import days_before
@@ -84,9 +84,10 @@ def click_days(job: ClicksJob) -> ClickDay:
         refuse_unlike(job.out, (window - set(job.dates)).__contains__, own)
         begun(job)
     with opened_log(job) as (engine, log):
+        lost = lost_of(job, engine.spark)
         found: ClickDay | None = None
         for date in job.dates:
-            found = _day(job, engine, log.on([date]), measures, date)
+            found = _day(job, engine, log.on([date]), measures, date, lost)
         assert found is not None
         rows = trend(job, engine) if job.out else []
         said = [*broken(rows, [gate for gate in gates if not gate.of_arms])]
@@ -100,6 +101,7 @@ def _day(
     log: Impressions,
     measures: Sequence[Measure],
     date: str,
+    lost: Mapping[str, int],
 ) -> ClickDay:
     with contextlib.ExitStack() as stack:
         if job.out:
@@ -109,7 +111,7 @@ def _day(
             scratch = stack.enter_context(tempfile.TemporaryDirectory())
             output = Output(scratch, {"event_date": date})
         whole, patterns = _patterns(job, engine, output, log, date)
-        counts = _counts(patterns, job, log, date)
+        counts = _counts(patterns, job, log, date) | dict(lost)
         state = daily_state(patterns, measures, job.gains, job.segments, job.clickless)
         state = _staged(engine, output, "daily_state", date, state)
         daily = summary_rows(click_summary(state, job.buckets, job.min_group))

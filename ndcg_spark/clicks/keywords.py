@@ -26,6 +26,7 @@ class LogKeywords(GainKeywords, total=False):
     columns: Sequence[str] | Mapping[str, str]
     timezone: str
     buckets: int
+    events_table: str
 
 
 class PatternKeywords(LogKeywords, total=False):

@@ -12,7 +12,7 @@ from ndcg_spark.arrays.ragged import with_entries
 from ndcg_spark.clicks.log_kernel import NESTED, Log, impressions
 from ndcg_spark.errors import InputError
 from ndcg_spark.tables import casts_kernel as casts
-from ndcg_spark.tables.files_kernel import Column, Conform, find_name, in_file
+from ndcg_spark.tables.files_kernel import MOMENT, Column, Conform, find_name, in_file, schema_of
 from ndcg_spark.tables.listing import DataFile
 
 ROWS = 200_000  # impressions read at a time
@@ -32,7 +32,7 @@ class LogReading:
 
     def asked(self, file: DataFile, parquet: Any) -> tuple[list[str], Conform]:
         """The columns to read; raises E110, E112 and E115 for what the file has instead."""
-        schema, log = parquet.schema_arrow, self.log
+        schema, log = schema_of(parquet), self.log
         self._refuse_more(file, schema)
         nested = [name for name in log.read if log.kind == "results" and name in log.items]
         wanted = [name for name in log.read if name not in nested]
@@ -59,7 +59,7 @@ class LogReading:
             }
             if batch is not None:
                 columns = ((name, column) for name, column in own.items() if column is not None)
-                found |= {name: batch.column(c) for name, c in columns if name != NESTED}
+                found |= {n: moments(batch, c, schema) for n, c in columns if n != NESTED}
                 if whole is not None:
                     found |= side_by_side(batch.column(whole), fields)
             return impressions(pa.record_batch(found), log, self._where(file))
@@ -97,6 +97,13 @@ class LogReading:
                 f"{', '.join(lacking)}; it has: {', '.join(inner.values())}",
             )
         return {name: own for name, own in found.items() if own is not None}
+
+
+def moments(batch: pa.RecordBatch, name: str, schema: pa.Schema) -> pa.Array:
+    """The column; one that the file stores as moments comes without a zone."""
+    column = batch.column(name)
+    moment = schema.field(name).type == MOMENT and pa.types.is_timestamp(column.type)
+    return column.cast(MOMENT, safe=False) if moment else column
 
 
 def _complete(parquet: Any, name: str) -> bool:

@@ -13,6 +13,8 @@ from ndcg_spark.engine.options import ReadingJob, pairs
 from ndcg_spark.errors import UsageError
 from ndcg_spark.measures.fields import option
 
+OF_EVENTS = "events."  # of --columns: those of --events-table
+
 
 @dataclass(frozen=True, kw_only=True)
 class LogJob(ReadingJob):
@@ -24,6 +26,9 @@ class LogJob(ReadingJob):
     start: str | None = option(None, "first day, with --to instead of --date", "--from")
     to: str | None = option(None, "last day")
     events: list[str] = option([], "event columns and their gains, clicks=1 (default), booking=5")
+    events_table: str | None = option(
+        None, "events that are a table of their own, a row each: impression_id, doc_id, event"
+    )
     label: str | None = option(
         None, "column of grades, 0 to 31 (clicks), or for click-labels and click-bias of clicks"
     )
@@ -88,6 +93,16 @@ class LogJob(ReadingJob):
         return {name: column for name, column in short.items() if column} | {
             name.removeprefix("impressions."): column
             for name, column in pairs("columns", self.columns).items()
+            if not name.startswith(OF_EVENTS)
+        }
+
+    @property
+    def event_columns(self) -> dict[str, str]:
+        """Our names of the columns of --events-table, and theirs."""
+        return {
+            name.removeprefix(OF_EVENTS): column
+            for name, column in pairs("columns", self.columns).items()
+            if name.startswith(OF_EVENTS)
         }
 
 

@@ -83,6 +83,11 @@ class InterleavingJob(NightlyJob):
     )
     baseline: Literal["A", "B"] = option("A", "the team that the other one is compared with")
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if any("frequency" in segment.split("|") for segment in self.segments):
+            raise UsageError("--segments frequency is of clicks; interleaving has columns only")
+
     @property
     def column_names(self) -> dict[str, str]:
         return ({"team": self.team} if self.team else {}) | super().column_names

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import DataFrame, SparkSession
 
 from ndcg_spark.clicks import derived
+from ndcg_spark.clicks.event_rows import lost_events, with_events
 from ndcg_spark.clicks.impressions import Impressions
 from ndcg_spark.clicks.log_kernel import Shape
 from ndcg_spark.clicks.log_options import LogJob, NightlyJob
 from ndcg_spark.clicks.options import ClicksJob
 from ndcg_spark.clicks.states import click_patterns, keys_of
 from ndcg_spark.clicks.summary import combined
-from ndcg_spark.engine.inputs import Table, files_or_table
+from ndcg_spark.engine.inputs import Table, engine_table, files_or_table
 from ndcg_spark.engine.running import opened
 from ndcg_spark.engine.sessions import Engine
 
@@ -39,10 +40,33 @@ def opened_log(job: LogJob) -> Iterator[tuple[Engine, Impressions]]:
 
 
 def log_of(job: LogJob, spark: SparkSession, table: Table) -> Impressions:
-    """The log of the job's days, out of files or a table."""
-    source = files_or_table(spark, "impressions", table, job.access)
+    """The log of the job's days, out of files or a table, with its events if they lie apart."""
     once = isinstance(job, NightlyJob) and job.deduplicate
-    return Impressions.of(spark, source, shape_of(job), once, job.dates)
+    shape = shape_of(job)
+    if job.events_table is None:
+        source = files_or_table(spark, "impressions", table, job.access)
+        return Impressions.of(spark, source, shape, once, job.dates)
+    rows = with_events(*_apart(job, spark, table, shape), shape, job.event_columns)
+    return Impressions.of(spark, rows, shape, once, job.dates)
+
+
+def lost_of(job: LogJob, spark: SparkSession) -> dict[str, int]:
+    """How many events of --events-table did not join, and why; nothing without such a table."""
+    if job.events_table is None or job.impressions is None:
+        return {}
+    shape = shape_of(job)
+    apart = _apart(job, spark, job.impressions, shape)
+    (row,) = lost_events(*apart, shape, job.event_columns).collect()
+    return {name: int(n) for name, n in row.asDict().items()}
+
+
+def _apart(
+    job: LogJob, spark: SparkSession, table: Table, shape: Shape
+) -> tuple[DataFrame, DataFrame]:
+    """The log's rows and the events, as tables."""
+    assert job.events_table is not None
+    log = engine_table(spark, "impressions", table, job.access)
+    return log, engine_table(spark, "events", job.events_table, job.access)
 
 
 def patterns_of(

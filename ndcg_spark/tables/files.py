@@ -24,6 +24,7 @@ from ndcg_spark.tables.files_kernel import (
     find_name,
     opened,
     read_split,
+    schema_of,
 )
 from ndcg_spark.tables.listing import DataFile, Listing
 from ndcg_spark.tables.text_kernel import TextTable
@@ -107,7 +108,7 @@ def first_schema(reading: Reads, listing: Listing) -> tuple[DataFile, pa.Schema,
     for file in listing.files:
         with opened(reading, file) as table:
             rows = table.has_rows if isinstance(table, TextTable) else table.metadata.num_rows
-            found = file, table.schema_arrow, int(rows)
+            found = file, schema_of(table), int(rows)
         first = first or found
         if rows:
             return found

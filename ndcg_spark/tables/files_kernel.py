@@ -25,6 +25,9 @@ WANTED = {
 }  # fmt: skip
 
 
+MOMENT = pa.timestamp("us", "UTC")
+
+
 @dataclass(frozen=True)
 class Column:
     """A column that is wanted: its name, what it is called in the files, and what it must be.
@@ -100,6 +103,17 @@ class Reading:
             return conformed(self, file, own, batch, rows)
 
         return names, conform
+
+
+def schema_of(file: Any) -> pa.Schema:
+    """The file's columns; what is stored as INT96, as Spark stores its timestamps, is a moment in
+    UTC, though the type does not say so."""
+    schema = file.schema_arrow
+    places = () if isinstance(file, TextTable) else range(len(file.schema.names))
+    for stored in (file.schema.column(place) for place in places):
+        if stored.physical_type == "INT96" and (own := schema.get_field_index(stored.path)) >= 0:
+            schema = schema.set(own, pa.field(stored.path, MOMENT))
+    return schema
 
 
 def read_split(reading: Reads, split: Split) -> Iterator[pa.RecordBatch]:

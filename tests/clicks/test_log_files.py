@@ -419,3 +419,22 @@ def test_buckets_of_long_and_short_users():
         100: 365730103971579591,
     }  # fmt: skip
     assert xxhash64(pa.array(["x" * n for n in long])).tolist() == list(long.values())
+
+
+def test_timestamps_as_spark_stores_them(tmp_path, run_cli):
+    """INT96 has no zone in its type, and is a moment in UTC all the same."""
+    moment = dt.datetime(2026, 11, 29, 23, 30, tzinfo=dt.UTC)
+    table = pa.table(
+        {
+            "event_ts": pa.array([moment] * 150, pa.timestamp("us", "UTC")),
+            "impression_id": [str(i) for i in range(150)],
+            "clicks": [[0, 1]] * 150,
+        }
+    )
+    pq.write_table(table, tmp_path / "log.parquet", use_deprecated_int96_timestamps=True)
+    assert pq.read_schema(tmp_path / "log.parquet").field("event_ts").type == pa.timestamp("ns")
+    command = ("clicks", "--impressions", tmp_path / "log.parquet", "-m", "RR")
+    assert run_cli(*command, "--date", "2026-11-29")[0] == 0
+    berlin = ("--timezone", "Europe/Berlin")
+    assert run_cli(*command, "--date", "2026-11-30", *berlin)[0] == 0
+    assert run_cli(*command, "--date", "2026-11-29", *berlin)[0] == 3
