@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -60,3 +61,15 @@ def test_what_explain_is_said_to_print(folder, run_cli):
     command = BLOCKS[place][1].splitlines()[0]
     _, out, _ = run_cli(*shlex.split(command)[1:])
     assert out == BLOCKS[place + 1][1]
+
+
+def test_the_worked_example_of_experiments(folder, run_cli):
+    text = (Path(__file__).resolve().parents[1] / "docs" / "experiments.md").read_text()
+    command, shown = re.search(r"```sh\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL).groups()
+    _, out, _ = run_cli(*shlex.split(command)[1:])
+    assert out.startswith(shown)
+    both = ("--from", "2026-11-28", "--to", "2026-11-29", "--anytime", "--baseline", "A")
+    log = ("clicks", "--impressions", "impressions.parquet", "--out", "nights")
+    _, out, _ = run_cli(*log, *both, "-m", "nDCG@10", "--format", "json")
+    rows = [r for r in json.loads(out)["differences"] if r["period"] == "experiment"]
+    assert round(rows[0]["p_anytime"], 3) == 0.016

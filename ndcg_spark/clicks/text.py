@@ -55,6 +55,9 @@ SPLIT = ("period", "arm", "share", "users", "expected_users", "users_elsewhere",
          "p_value", "verdict")  # fmt: skip
 
 
+MANY_ELSEWHERE = 0.01  # of an arm's users
+
+
 def _print_differences(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
     """The differences of the day; and of the experiment, with what it was asked for."""
     columns = ["measure", "segment", "candidate", "delta", "interval", "p_value"]
@@ -76,6 +79,15 @@ def _print_differences(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
 
 
 def _warn_of_split(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
+    users, several = (
+        max((row[k] for row in rows), default=0) for k in ("users", "users_elsewhere")
+    )
+    if several > MANY_ELSEWHERE * users:
+        print(
+            f"\nusers elsewhere: {several} of an arm's {users} users were in another arm too: the "
+            "arms were not assigned by user, and the split of the others says little",
+            file=out,
+        )
     for period in dict.fromkeys(row["period"] for row in rows if row["verdict"] == BROKEN):
         print(
             f"\nsample_ratio broken ({period}): the users were not split as designed; the "
