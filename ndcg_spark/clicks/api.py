@@ -189,19 +189,24 @@ def past(
     return past_state(job, log_of(job, session, log), own, parse_measures(measures))
 
 
-def qrels(log: Table, **options: Unpack[QrelsKeywords]) -> DataFrame:
+def qrels(
+    log: Table, *, propensities: Table | None = None, **options: Unpack[QrelsKeywords]
+) -> DataFrame:
     """Judgements from clicks, lazily: query_id, doc_id, relevance, gain, as `evaluate` reads them.
 
     log: as for `patterns`
+    propensities: of ``method="ips"``: rank, propensity, as `bias` gives them
     options: those of ``ndcg-spark click-labels``, such as ``method="ctr"``
     """
-    job = job_of(ClickLabelsJob, options, QrelsKeywords)
+    given: dict[str, Any] = {} if propensities is None else {"propensities": "a table"}
+    job = job_of(ClickLabelsJob, options, QrelsKeywords, **given)
     shown = shown_for_labels(log_of(job, session_of(log), log), job.votes)
-    counts = click_counts(shown)
     days = job.days if job.per_days else 1
-    found = click_qrels(
-        counts, job.method, job.grades_of_clicks, days, job.beta, job.lower, job.by_quantile
-    )
+    own = (job.method, job.grades_of_clicks, days, job.beta, job.lower, job.by_quantile)
+    known = None
+    if propensities is not None:
+        known = table_of("propensities", propensities, session_of(log))
+    found = click_qrels(click_counts(shown), *own, known)
     return found.where("query_id is not null")
 
 
@@ -285,7 +290,7 @@ def _state(patterns: Table, measures: Measures, options: StateKeywords) -> DataF
     return table if "sum_high" in table.columns else state(table, measures, **options)
 
 
-def job_of(kind: type[J], options: Mapping[str, Any], allowed: Any) -> J:
+def job_of(kind: type[J], options: Mapping[str, Any], allowed: Any, **more: Any) -> J:
     """The command's options out of keywords of the same names."""
     names = list(typing.get_type_hints(allowed))
     for name in options:
@@ -293,4 +298,4 @@ def job_of(kind: type[J], options: Mapping[str, Any], allowed: Any) -> J:
             raise unknown("option", name, names)
     if not options.get("date") and not options.get("start"):
         raise UsageError("say which day: date='2026-11-29' (or start and to)")
-    return kind(impressions="the log", **options)
+    return kind(impressions="the log", **options, **more)

@@ -54,7 +54,7 @@ class PastKeywords(PatternKeywords, total=False):
 class QrelsKeywords(LogKeywords, total=False):
     """Those of `qrels`."""
 
-    method: Literal["counts", "ctr", "coec", "dwell"]
+    method: Literal["counts", "ctr", "coec", "dwell", "ips"]
     thresholds: Sequence[str] | Mapping[float | str, float]
     per_days: bool
     prior: str

@@ -17,7 +17,7 @@ from ndcg_spark.engine.whole_sums import exact_sum
 from ndcg_spark.errors import InputError, UsageError, unknown
 from ndcg_spark.stats.beta import beta_quantiles
 
-METHODS = ("counts", "ctr", "coec", "dwell")
+METHODS = ("counts", "ctr", "coec", "dwell", "ips")
 
 
 def click_counts(shown: DataFrame) -> DataFrame:
@@ -67,6 +67,7 @@ def click_qrels(
     prior: tuple[float, float] = (5.0, 95.0),
     lower: float | None = None,
     by_quantile: bool = False,
+    propensities: DataFrame | None = None,
 ) -> DataFrame:
     """QRELS(query_id, doc_id, relevance, gain) from CLICK_COUNTS, as `evaluate` reads them.
 
@@ -76,7 +77,11 @@ def click_qrels(
     coec:   gain = clicks over expected clicks, the sum of the mean click rate of every place at
         which the document was shown
     dwell:  gain = the largest gain seen, which dwell thresholds have set
+    ips:    gain = clicks, each over the propensity of its place, over impressions: an estimate of
+        the document's attraction without position bias. nDCG of such gains divides by an ideal that
+        is estimated from the same clicks: a ratio estimate, per query, and not unbiased
 
+    propensities: of ips: (rank, propensity)
     lower: ctr's gain is instead what the click rate exceeds with a probability of 1 - lower, its
         posterior's quantile: few impressions prove little
     by_quantile: thresholds are shares, ``((0.5, 1.0), (0.9, 2.0))``: relevance by how many of the
@@ -88,18 +93,13 @@ def click_qrels(
             shares, a lower bound without ctr.
     """
     _refuse(method, thresholds, days, lower, by_quantile)
-    if method == "coec":
-        at_rank = counts.groupBy("rank").agg(
-            (F.sum("n_clicks") / F.sum("n_impressions")).alias("rate")
-        )
-        counts = counts.join(F.broadcast(at_rank), "rank")
-    else:
-        counts = counts.withColumn("rate", F.lit(0.0))
+    counts = _with_figures(counts, method, propensities)
     docs = counts.groupBy("query_id", "doc_id").agg(
         F.sum("n_impressions").alias("n"),
         F.sum("n_clicks").alias("k"),
         F.max("gain").alias("best"),
         exact_sum(F.col("rate") * F.col("n_impressions"), 30).alias("expected"),
+        exact_sum(F.col("weight") * F.col("n_clicks"), 30).alias("weighted"),
     )
     some = F.when(F.col("k") > 0, 1.0).otherwise(0.0)
     relevance, gain = some, F.lit(None).cast("double")
@@ -112,6 +112,8 @@ def click_qrels(
             gain = _lower_bounds(lower, a, b)(F.col("k"), F.col("n"))
     elif method == "coec":
         gain = F.when(F.col("expected") > 0, F.col("k") / F.col("expected")).otherwise(0.0)
+    elif method == "ips":
+        gain = F.col("weighted") / F.col("n")
     else:
         gain = F.col("best")
     docs = docs.withColumn("gain", gain)
@@ -121,6 +123,37 @@ def click_qrels(
         docs = docs.withColumn("share", share)
         relevance = F.when(F.col("k") > 0, _graded(F.col("share"), thresholds)).otherwise(0.0)
     return docs.select("query_id", "doc_id", relevance.alias("relevance"), "gain")
+
+
+def _with_figures(counts: DataFrame, method: str, propensities: DataFrame | None) -> DataFrame:
+    """CLICK_COUNTS with the mean click rate of their rank (coec), and what a click there weighs.
+
+    Raises:
+        UsageError: for ips without propensities. The action fails with E137 where a click's rank
+            has none.
+    """
+    rate, weight = F.lit(0.0), F.lit(1.0)
+    if method == "coec":
+        at_rank = counts.groupBy("rank").agg(
+            (F.sum("n_clicks") / F.sum("n_impressions")).alias("rate")
+        )
+        counts, rate = counts.join(F.broadcast(at_rank), "rank"), F.col("rate")
+    if method == "ips":
+        if propensities is None:
+            raise UsageError("method ips needs propensities, as click-bias writes them")
+        known = propensities.select(
+            F.col("rank").cast("int").alias("rank"), F.col("propensity").cast("double")
+        )
+        counts = counts.join(F.broadcast(known), "rank", "left")
+        bare = F.concat(
+            F.lit("InputError: E137: a click at rank "),
+            F.col("rank").cast("string"),
+            F.lit(", which has no propensity"),
+        )
+        usable = F.col("propensity") > 0
+        weight = F.when(F.col("n_clicks") == 0, 0.0).when(usable, 1 / F.col("propensity"))
+        weight = weight.otherwise(F.raise_error(bare))
+    return counts.withColumn("rate", rate).withColumn("weight", weight)
 
 
 def _refuse(

@@ -8,6 +8,8 @@ from ndcg_spark.clicks.labels import click_counts, click_qrels, shown_for_labels
 from ndcg_spark.clicks.options import ClickLabelsJob
 from ndcg_spark.clicks.reading import opened_log
 from ndcg_spark.errors import InputError, UsageError
+from ndcg_spark.tables.paths import table_in
+from ndcg_spark.tables.read import read_table
 from ndcg_spark.tables.write import Output
 
 
@@ -24,9 +26,13 @@ def click_labels(job: ClickLabelsJob) -> dict[str, Any]:
     with opened_log(job) as (engine, log), output.writing(["qrels"]):
         counts = click_counts(shown_for_labels(log, job.votes))
         days = job.days if job.per_days else 1
-        qrels = click_qrels(
-            counts, job.method, job.grades_of_clicks, days, job.beta, job.lower, job.by_quantile
-        )
+        known = None
+        if job.propensities:
+            known = read_table(
+                engine.spark, "propensities", table_in(job.propensities, "propensities")
+            )
+        own = (job.method, job.grades_of_clicks, days, job.beta, job.lower, job.by_quantile)
+        qrels = click_qrels(counts, *own, known)
         place = output.staged("qrels")
         qrels.where("query_id is not null").write.mode("error").parquet(place)
         written = engine.spark.read.schema(qrels.schema).parquet(place)

@@ -101,7 +101,12 @@ class InterleavingJob(NightlyJob):
 class ClickLabelsJob(LogJob):
     """Judgements from clicks: what `click-labels` can be told."""
 
-    method: Literal["counts", "ctr", "coec", "dwell"] = option("counts", "how clicks become labels")
+    method: Literal["counts", "ctr", "coec", "dwell", "ips"] = option(
+        "counts", "how clicks become labels"
+    )
+    propensities: str | None = option(
+        None, "ips: what click-bias wrote, or its propensities (rank, propensity)"
+    )
     thresholds: list[str] = option(
         [],
         "clicks=grade (default 100=1, 1001=2); or by quantile of the query's documents, q50=1, "
@@ -119,6 +124,8 @@ class ClickLabelsJob(LogJob):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.beta  # noqa: B018 - refuses a prior that is none
+        if (self.method == "ips") != (self.propensities is not None):
+            raise UsageError("--method ips and --propensities SRC go together")
         if self.lower is not None and not (self.method == "ctr" and 0 < self.lower < 1):
             raise UsageError(
                 f"--lower is a probability, such as 0.05, for --method ctr; not {self.lower} for "

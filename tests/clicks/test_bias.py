@@ -50,6 +50,18 @@ def test_lower_bounds_of_click_rates(spark):
     assert [found[d][0] for d in "abc"] == [1, 1, 0]
 
 
+def test_labels_by_propensities(spark):
+    """2 clicks at 1 and 1 at 2 (half as likely) of 10: (2 + 1 / .5) / 10."""
+    rows = [("q", "a", 1, 6, 2, 1.0), ("q", "a", 2, 4, 1, 1.0), ("q", "b", 3, 5, 0, 0.0)]
+    table = spark.createDataFrame([(1, 1.0), (2, 0.5)], "rank int, propensity double")
+    found = qrels(spark, rows, method="ips", propensities=table)
+    assert found == {"a": (1, 0.4), "b": (0, 0.0)}
+    with pytest.raises(Exception, match="E137: a click at rank 3, which has no propensity"):
+        qrels(spark, [*rows, ("q", "c", 3, 5, 1, 1.0)], method="ips", propensities=table)
+    with pytest.raises(nd.UsageError, match="needs propensities"):
+        qrels(spark, rows, method="ips")
+
+
 @pytest.mark.every_engine
 def test_labels_by_quantile(spark):
     """Of four documents with 0, 2, 2 and 9 clicks, shares .25, .75, .75 and 1 have no more."""
@@ -362,3 +374,29 @@ def test_labels_from_clicks_judge_a_run(simulated, run_cli, tmp_path):
     )  # fmt: skip
     assert code == 0, err
     assert 0.5 < json.loads(out)["aggregate"][0]["mean"] <= 1
+
+
+def test_ndcg_without_position_bias(simulated, run_cli, tmp_path):
+    """nDCG_ips of a run that knows the relevance but for a little noise is nearly 1; the command's
+    propensities, labels and evaluation go together."""
+    place, _ = simulated
+    assert run_cli(*job(place, "--out", tmp_path / "bias"))[0] == 0
+    columns = "impressions.doc_id=docs,impressions.clicks=clicked"
+    labels = ("click-labels", "--impressions", place / "log.parquet", "--date", DAY, "--columns",
+              columns, "--out", tmp_path / "labels", "--method", "ips")  # fmt: skip
+    code, _, err = run_cli(*labels, "--propensities", tmp_path / "bias")
+    assert code == 0, err
+    code, _, err = run_cli(*labels)
+    assert (code, "go together" in err) == (2, True)
+    code, out, err = run_cli(
+        "evaluate", "--qrels", tmp_path / "labels" / "qrels", "--runs", place / "candidate.parquet",
+        "-m", "nDCG@10", "--format", "json",
+    )  # fmt: skip
+    assert code == 0, err
+    assert 0.97 < json.loads(out)["aggregate"][0]["mean"] <= 1
+    found = nd.clicks.qrels(
+        place / "log.parquet", date=DAY, method="ips", columns=[columns],
+        propensities=tmp_path / "bias" / "propensities",
+    )  # fmt: skip
+    written = pq.read_table(tmp_path / "labels" / "qrels").to_pylist()
+    assert sorted(map(tuple, found.collect())) == sorted(tuple(row.values()) for row in written)
