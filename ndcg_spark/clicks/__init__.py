@@ -14,10 +14,9 @@ from ndcg_spark.clicks.api import (
     qrels,
     sample_ratio,
     state,
-    team_draft,
     users,
 )
-from ndcg_spark.clicks.teams_api import interleaved, preferences
+from ndcg_spark.clicks.teams_api import interleaved, preferences, team_draft
 
 __all__ = [
     "arm_scores",

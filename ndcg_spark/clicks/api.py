@@ -13,7 +13,6 @@ from ndcg_spark.clicks.alike import refuse_unlike as refuse_unlike
 from ndcg_spark.clicks.arm_users import arm_users
 from ndcg_spark.clicks.contrasts_kernel import Key
 from ndcg_spark.clicks.corrected import PROPENSITIES, SWEEP, bias_of
-from ndcg_spark.clicks.drafts import team_drafts
 from ndcg_spark.clicks.estimates import ESTIMATES
 from ndcg_spark.clicks.experiment import begun_with as begun_with
 from ndcg_spark.clicks.impressions import WITH_BOTS as WITH_BOTS
@@ -41,11 +40,10 @@ from ndcg_spark.clicks.splits import sample_ratio as split
 from ndcg_spark.clicks.states import daily_state
 from ndcg_spark.clicks.summary import arm_differences as arm_differences
 from ndcg_spark.clicks.summary import arm_scores, click_summary
-from ndcg_spark.engine.inputs import Table, contract_rows, session_of, table_of
+from ndcg_spark.engine.inputs import Table, session_of, table_of
 from ndcg_spark.errors import UsageError, unknown
 from ndcg_spark.measures import parse_measures
 from ndcg_spark.measures.names import MeasureLike
-from ndcg_spark.tables.contracts import RUNS, same_ids
 from ndcg_spark.tables.small import table_of_rows
 
 __all__ = [
@@ -58,7 +56,6 @@ __all__ = [
     "qrels",
     "sample_ratio",
     "state",
-    "team_draft",
     "users",
 ]
 Measures = MeasureLike | Sequence[MeasureLike]
@@ -210,30 +207,6 @@ def qrels(
     return found.where("query_id is not null")
 
 
-def team_draft(run_a: Table, run_b: Table, seed: int = 0, *, depth: int = 10) -> DataFrame:
-    """Two runs interleaved, to be shown as one list: query_id, rank, doc_id, team (A or B), lazily.
-
-    In each round a coin says which team picks first; each adds its best document that the list does
-    not have yet (Radlinski, Kurup and Joachims 2008), until there are `depth`. A coin is a hash of
-    seed, query and round: the same call gives the same lists on any engine, another seed others, so
-    take a new one for every impression or user. A click is a vote for the team of its place.
-
-    run_a, run_b: query_id, doc_id, score; of one system each. Best first, equal scores by
-        descending doc_id, as `evaluate` ranks them; a document that is there twice counts once.
-    depth: places of a list; at most 1000
-
-    Raises:
-        UsageError: for a depth that is none.
-        InputError: for missing columns, wrong types, or ids of different types.
-    """
-    if not 1 <= depth <= 1000:
-        raise UsageError(f"depth must lie between 1 and 1000, not {depth}")
-    session = session_of(run_a, run_b)
-    first, second = (contract_rows(session, RUNS, run) for run in (run_a, run_b))
-    same_ids(first, second, ("first run", "second run"))
-    return team_drafts(first, second, depth, seed)
-
-
 @dataclass(frozen=True)
 class ClickBias:
     """How much of a click is due to the position, and what orders are worth without that.
@@ -245,6 +218,8 @@ class ClickBias:
     sign_flips: the exponents at which that difference changes its sign
     fit: how em ended (steps, gain, log_likelihood); None for the other methods
     support: how much of the candidate's top was ever shown (share, share_by_weight, …)
+    off_policy: the candidate by the impressions that showed just its list, where the log has a
+        `propensity` of each: n_matched, ess, ips_impression, snips_impression and their errors
     """
 
     propensities: DataFrame
@@ -254,6 +229,7 @@ class ClickBias:
     sign_flips: list[float]
     fit: dict[str, float] | None
     support: dict[str, float] | None
+    off_policy: dict[str, Any] | None
 
 
 def bias(log: Table, candidate: Table | None = None, **options: Unpack[BiasKeywords]) -> ClickBias:
@@ -279,6 +255,7 @@ def bias(log: Table, candidate: Table | None = None, **options: Unpack[BiasKeywo
         found.sign_flips,
         found.fit,
         found.support,
+        found.off_policy,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ndcg_spark.clicks.corrected import PROPENSITIES, Bias, bias_of
 from ndcg_spark.clicks.estimates import ESTIMATES
+from ndcg_spark.clicks.off_policy import OFF_POLICY
 from ndcg_spark.clicks.options import ClickBiasJob
 from ndcg_spark.clicks.reading import opened_log
 from ndcg_spark.engine.inputs import contract_rows
@@ -14,7 +15,7 @@ from ndcg_spark.tables.small import stage_rows
 from ndcg_spark.tables.write import Output
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BiasFound(Bias):
     """The same of a job: which engine ran it, and where the tables are."""
 
@@ -41,8 +42,10 @@ def click_bias(job: ClickBiasJob) -> BiasFound:
                 "propensities": (found.propensity_rows(job.method), PROPENSITIES),
                 "ips": (found.estimates, ESTIMATES),
             }
+            if found.off_policy:
+                tables["off_policy"] = ([found.off_policy], OFF_POLICY)
             with output.writing():
                 stage_rows(engine.spark, output, tables)
-                output.publish(list(tables))
+                output.publish(list(tables), ["off_policy"])
             published = {name: output.published(name) for name in tables}
         return BiasFound(**vars(found), engine=engine.name, tables=published)

@@ -14,6 +14,7 @@ from ndcg_spark.clicks import estimates, propensities
 from ndcg_spark.clicks.impressions import Impressions
 from ndcg_spark.clicks.influence import pulls
 from ndcg_spark.clicks.labels import click_counts
+from ndcg_spark.clicks.off_policy import off_policy
 from ndcg_spark.clicks.options import ClickBiasJob
 from ndcg_spark.clicks.positions import Positions, positions_of
 from ndcg_spark.errors import InputError
@@ -33,7 +34,7 @@ class Bias:
     """Propensities by rank, the power law's exponent that fits them, how many documents link a rank
     with the others, rows of ESTIMATES and SWEEP, and the exponents at which the candidate's
     difference changes its sign. fit: how an iterative method ended; support: how much of the
-    candidate was ever shown; None where there is none."""
+    candidate was ever shown; off_policy: a row of OFF_POLICY; None where there is none."""
 
     propensities: dict[int, float]
     eta: float | None
@@ -43,6 +44,7 @@ class Bias:
     estimates: list[Row]
     sweep: list[Row]
     sign_flips: list[float]
+    off_policy: Row | None = None
 
     def propensity_rows(self, method: str) -> list[Row]:
         """Rows of PROPENSITIES."""
@@ -77,7 +79,10 @@ def bias_of(job: ClickBiasJob, log: Impressions, candidate: DataFrame | None) ->
     ranks = None if candidate is None else propensities.candidate_ranks(conform(candidate, RUNS))
     support = None if ranks is None else _support(job, log, shown, ranks, deepest)
     values = _values(job, shown, position, tables, counts, ranks)
-    return Bias(found, eta, position.links, position.fit, support, **values)
+    matched = None
+    if ranks is not None:
+        matched = off_policy(log, ranks, job.utility, job.cutoff or job.depth)
+    return Bias(found, eta, position.links, position.fit, support, **values, off_policy=matched)
 
 
 def _support(

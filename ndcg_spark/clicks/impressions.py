@@ -27,10 +27,12 @@ from ndcg_spark.clicks.log_kernel import (
     impressions,
 )
 from ndcg_spark.clicks.log_shape_kernel import kind_of, own_names
+from ndcg_spark.clicks.off_policy_kernel import ListValues
 from ndcg_spark.clicks.patterns_kernel import PatternCounts, RowCounts, ShownCounts
 from ndcg_spark.clicks.teams_kernel import CreditCounts
 from ndcg_spark.engine.sessions import cores_of
 from ndcg_spark.errors import InputError
+from ndcg_spark.tables import casts_kernel as casts
 from ndcg_spark.tables.arrow_types import EngineTypes
 from ndcg_spark.tables.files import first_schema, in_tasks, tasks_of
 from ndcg_spark.tables.listing import Listing
@@ -146,6 +148,16 @@ class Impressions:
         wanted = (*keys, *self.log.lists, "teams")
         return self._made(wanted, kernel, {**_kinds(keys), **own})
 
+    def lists_shown(self, worths: tuple[float, ...]) -> DataFrame:
+        """LISTS(query_id, bucket, propensity, list, value, n): counted where they are read
+        (`off_policy_kernel`)."""
+        self._needs("doc_id", "the documents that were shown")
+        kernel = ListValues(self.log.shape.gains, worths)
+        keys = ("query_id", "bucket", "propensity")
+        own = {"list": "string", "value": "double", "n": "bigint"}
+        wanted = (*keys, "is_bot", "doc_ids", *self.log.lists)
+        return self._made(wanted, kernel, {**_kinds(keys), **own})
+
     def _needs(self, name: str, what: str) -> None:
         if name not in (*self.log.items, *self.log.has):
             own = self.log.shape.own(name)
@@ -224,6 +236,8 @@ def _looked_at(types: Mapping[str, pa.DataType], shape: Shape) -> Log:
     own = own_names(types, shape)
     kind, items = kind_of(types, shape, own)
     has = tuple(name for name in (*KEYS, *shape.segments) if name in own)
+    if "propensity" in own and casts.is_list(types[own["propensity"]]):  # of results: not asked for
+        has = tuple(name for name in has if name != "propensity")
     log = Log(shape, kind, has, items, (), ())
     log = dataclasses.replace(log, wanted=log.every)
     # without a row, what makes impressions looks at the types only

@@ -19,12 +19,19 @@ from ndcg_spark.measures.batch import Ints, rows_of
 from ndcg_spark.tables import casts_kernel as casts
 
 # what an impression may have, beside events and segment columns
-KEYS = ("impression_id", "event_ts", "event_date", "query_id", "user_id", "arm", "is_bot")
-ITEMS = ("doc_id", "rank", "dwell_s", "propensity", "team")
+KEYS = (
+    "impression_id", "event_ts", "event_date", "query_id", "user_id", "arm", "is_bot", "propensity",
+)  # fmt: skip
+ITEMS = ("doc_id", "rank", "dwell_s", "team")
 LISTS = ("ranks", "doc_ids", "dwell", "teams")  # of IMPRESSIONS, beside the events
 NESTED, CLICKED = "results", "clicked_ids"
 ALL_ARMS = "all"
-KINDS = {"is_bot": "boolean", "bucket": "int", "user_id": "bigint"}  # of keys that are no text
+KINDS = {
+    "is_bot": "boolean",
+    "bucket": "int",
+    "user_id": "bigint",
+    "propensity": "double",
+}  # of keys that are no text
 Where = Callable[[str], str]  # names a column of ours in an error
 Convert = Callable[[pa.Array, str], pa.Array]
 
@@ -154,6 +161,8 @@ def _keys(rows: pa.RecordBatch, log: Log, where: Where) -> dict[str, pa.Array]:
         there = "is_bot" in rows.schema.names
         bot = casts.truth(rows.column("is_bot"), where("is_bot")) if there else _all(rows, False)
         found["is_bot"] = bot.fill_null(False)
+    if "propensity" in wanted:
+        found["propensity"] = casts.number(rows.column("propensity"), where("propensity"))
     if {"bucket", "user_id"} & wanted:
         user = text("user_id")
         hashes = xxhash64(pc.coalesce(user, text("impression_id"), pa.scalar("")))

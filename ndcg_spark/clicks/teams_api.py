@@ -9,12 +9,38 @@ from pyspark.sql import DataFrame
 
 from ndcg_spark.clicks.api import job_of
 from ndcg_spark.clicks.contrasts_kernel import Key
+from ndcg_spark.clicks.drafts import team_drafts
 from ndcg_spark.clicks.keywords import InterleavedKeywords
 from ndcg_spark.clicks.options import InterleavingJob
 from ndcg_spark.clicks.reading import log_of
 from ndcg_spark.clicks.teams import credit_counts, team_differences, team_state
-from ndcg_spark.engine.inputs import Table, session_of, table_of
+from ndcg_spark.engine.inputs import Table, contract_rows, session_of, table_of
 from ndcg_spark.errors import UsageError
+from ndcg_spark.tables.contracts import RUNS, same_ids
+
+
+def team_draft(run_a: Table, run_b: Table, seed: int = 0, *, depth: int = 10) -> DataFrame:
+    """Two runs interleaved, to be shown as one list: query_id, rank, doc_id, team (A or B), lazily.
+
+    In each round a coin says which team picks first; each adds its best document that the list does
+    not have yet (Radlinski, Kurup and Joachims 2008), until there are `depth`. A coin is a hash of
+    seed, query and round: the same call gives the same lists on any engine, another seed others, so
+    take a new one for every impression or user. A click is a vote for the team of its place.
+
+    run_a, run_b: query_id, doc_id, score; of one system each. Best first, equal scores by
+        descending doc_id, as `evaluate` ranks them; a document that is there twice counts once.
+    depth: places of a list; at most 1000
+
+    Raises:
+        UsageError: for a depth that is none.
+        InputError: for missing columns, wrong types, or ids of different types.
+    """
+    if not 1 <= depth <= 1000:
+        raise UsageError(f"depth must lie between 1 and 1000, not {depth}")
+    session = session_of(run_a, run_b)
+    first, second = (contract_rows(session, RUNS, run) for run in (run_a, run_b))
+    same_ids(first, second, ("first run", "second run"))
+    return team_drafts(first, second, depth, seed)
 
 
 def interleaved(log: Table, **options: Unpack[InterleavedKeywords]) -> DataFrame:

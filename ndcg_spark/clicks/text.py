@@ -55,6 +55,7 @@ SPLIT = ("period", "arm", "share", "users", "expected_users", "users_elsewhere",
          "p_value", "verdict")  # fmt: skip
 
 
+MATCHED = ("n_matched", "ess", "ips_impression", "ips_se", "snips_impression", "snips_se")
 MANY_ELSEWHERE = 0.01  # of an arm's users
 
 
@@ -149,6 +150,8 @@ def print_bias(found: BiasFound, how: str, out: TextIO) -> None:
     print_rows(found.estimates, columns, out)
     _warn_of_few(found.estimates, out)
     print_rows(found.sweep, ("name", "delta", "se"), out)
+    if found.off_policy:
+        print_rows([found.off_policy], MATCHED, out)
     for eta in found.sign_flips:
         print(f"the sign flips at eta {eta:.2f}", file=out)
     for table, path in found.tables.items():
