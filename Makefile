@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO_OUT ?= demo_tables
+TWO := -n 2 --dist loadfile # two processes, each with an engine of its own
 
 .PHONY: demo test quick mutants simulations oldest bench check format sample docs dist clean
 
@@ -11,8 +12,8 @@ demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 
 test: $(VENV)/.dev ## all tests: kernels, the three engines, spark-submit
 	JAVA_HOME=$$(tools/ensure_java.sh $(BIN)/python) && export JAVA_HOME && \
-	$(BIN)/python -m pytest -q && \
-	$(BIN)/python -m pytest -q --engine spark -m every_engine && \
+	$(BIN)/python -m pytest -q $(TWO) && \
+	$(BIN)/python -m pytest -q $(TWO) --engine spark -m every_engine && \
 	$(BIN)/python -m pytest -q --engine connect tests/engine/test_engines.py tests/evaluation/test_summaries.py
 
 quick: $(VENV)/.dev ## the tests that need no engine, in half a minute

@@ -62,6 +62,7 @@ def of(found, period, estimate="plain", segment="all"):
     return row
 
 
+@pytest.mark.every_engine
 def test_two_nights_of_an_experiment(night, tmp_path, run_cli):
     since = ("--since", FIRST, "--anytime")
     one, _ = night(FIRST, *since)
@@ -114,6 +115,7 @@ def test_a_mixture_is_fixed_even_where_the_first_night_runs_again(night, tmp_pat
     assert not (tmp_path / "out" / "daily_state" / f"event_date={SECOND}").exists()
 
 
+@pytest.mark.every_engine
 def test_the_past_of_the_users(night, tmp_path, run_cli):
     asked = ("--since", FIRST, "--cuped", "1", "--anytime")
     found, _ = night(FIRST, *asked)

@@ -135,6 +135,7 @@ def row_of(found, measure="preference", period="day", segment="all"):
     return row
 
 
+@pytest.mark.every_engine
 def test_a_better_ranker_wins_and_nights_add_up(interleaving, tmp_path, spark):
     own = {day: lists_of(0.6, 1500, seed) for seed, day in enumerate((FIRST, SECOND))}
     for day, (teams, clicks) in own.items():

@@ -40,6 +40,7 @@ def command(place, *more):
 
 
 @pytest.mark.parametrize("method", ["em", "power_law"])
+@pytest.mark.every_engine
 def test_by_hand_and_by_truth(tmp_path, run_cli, method):
     which, clicks = write(tmp_path)
     code, out, err = run_cli(*command(tmp_path, "--method", method, "--out", tmp_path / "out"))
