@@ -76,7 +76,7 @@ def distinguishability_job(job: DistinguishabilityJob) -> Distinguished:
         grid = job.sizes or default_grid(documents.longest)
         growth = Growth(documents.rankers, measures, gain, grid, job.sequences, job.seed, job.ties)
         fewest = job.min_docs or grid[-1]
-        place = output.staged("grown") if output else None
+        place = output.scratch("grown") if output else None
         with diagnosed(documents.runs):
             grown = materialized(stack, engine, place, grown_samples(documents.table, growth))
             found = judged(grown, growth, job.baseline, fewest, documents.longest, job.margin)

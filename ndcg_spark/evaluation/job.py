@@ -131,7 +131,7 @@ def _scored(
 ) -> DataFrame:
     """SCORES, computed once: staged beside the output, or kept for the length of the job."""
     with _diagnosed(inputs, measures):
-        place = output.staged("scores") if output else None
+        place = output.scratch("scores") if output else None
         return materialized(stack, engine, place, scores)
 
 

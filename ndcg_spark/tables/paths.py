@@ -4,12 +4,41 @@ from __future__ import annotations
 
 import os
 import re
+from urllib.parse import urlencode
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from ndcg_spark.errors import InputError
+
+_URL = re.compile(r"([A-Za-z][\w+.-]+):(?://([^/?#]*))?(.*)", re.DOTALL)
+# what pyarrow calls a file system that others know by other names
+_CLIENTS = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfss": "abfs"}
+
+
+def located(location: str) -> str:
+    """A location as both sides write it, the engine and our client.
+
+    A path is absolute and has no scheme, whichever form of ``file:`` it was given in; a URL stays.
+
+    Raises:
+        InputError: E156 for files of another host.
+
+    >>> located("file:///data/a"), located("file://localhost/data/a"), located("file:/data/a")
+    ('/data/a', '/data/a', '/data/a')
+    >>> located("s3a://bucket/a")
+    's3a://bucket/a'
+    """
+    found = _URL.fullmatch(location)
+    if not found:
+        return os.path.abspath(location)
+    scheme, host, path = found[1].lower(), found[2], found[3]
+    if scheme != "file":
+        return location
+    if host not in (None, "", "localhost"):
+        raise InputError("E156", f"{location!r} is of the host {host!r}; files are of this machine")
+    return os.path.abspath(path)
 
 
 def filesystem(location: str) -> tuple[pafs.FileSystem, str]:
@@ -18,16 +47,35 @@ def filesystem(location: str) -> tuple[pafs.FileSystem, str]:
     Raises:
         InputError: E156, where no client for the file system is installed here.
     """
-    local = re.sub(r"^file:(//)?(?=/)", "", location)
-    if not re.match(r"[A-Za-z][\w+.-]+:", local):
-        return pafs.LocalFileSystem(), os.path.abspath(local)
+    place = located(location)
+    found = _URL.fullmatch(place)
+    if not found:
+        return pafs.LocalFileSystem(), place
+    scheme = _CLIENTS.get(found[1].lower(), found[1].lower())
+    host, path = found[2] or "", found[3]
+    settings = _s3_settings() if scheme == "s3" else ""
     try:
-        system, path = pafs.FileSystem.from_uri(local)
+        system, start = pafs.FileSystem.from_uri(f"{scheme}://{host}/{settings}")
     except (OSError, ValueError, ImportError) as problem:
         raise InputError(
-            "E156", f"no client for the file system of {location!r} here: {problem}"
+            "E156",
+            f"no client for the file system of {redacted(location)!r} here: "
+            f"{str(problem).splitlines()[0]}; there are: paths, file:, s3:, gs:, abfs: and (with "
+            "libhdfs) hdfs:",
         ) from None
-    return system, path
+    # the path as it is: a URL's escapes are not Hadoop's
+    return system, f"{start.rstrip('/')}{path}".rstrip("/") or "/"
+
+
+def _s3_settings() -> str:
+    """Region and endpoint out of AWS's own variables, which Arrow's client reads only in part."""
+    given = {"region": os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")}
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    if endpoint:
+        scheme, _, host = endpoint.rpartition("://")
+        given |= {"endpoint_override": host.rstrip("/"), "scheme": scheme or "https"}
+        given["region"] = given["region"] or "us-east-1"
+    return "?" + urlencode({key: value for key, value in given.items() if value})
 
 
 def data_files(system: pafs.FileSystem, found: pafs.FileInfo) -> list[pafs.FileInfo]:
@@ -74,7 +122,9 @@ def overlapping(one: str, other: str) -> bool:
 
 
 def _normal(location: str) -> str:
-    local = re.sub(r"^file:(//)?(?=/)", "", location)
-    if re.match(r"[A-Za-z][\w+.-]+:", local):
-        return local.rstrip("/")
-    return os.path.realpath(local)
+    place = located(location)
+    found = _URL.fullmatch(place)
+    if not found:
+        return os.path.realpath(place)
+    scheme = _CLIENTS.get(found[1].lower(), found[1].lower())
+    return f"{scheme}://{found[2] or ''}{found[3]}".rstrip("/")

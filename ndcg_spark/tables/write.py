@@ -1,18 +1,19 @@
-"""Writing: aside first, checked, then put in place by rename; a killed run is finished by the next.
+"""Writing: aside first, checked, then published by one switch; the next run mends a killed one.
 
 The protocol for the tables of one run (and one partition of them):
 
 1. A lock with owner and heartbeat keeps a second writer of the same partition out.
 2. Everything is written to ``OUT/.ndcg_spark/PARTITION/attempt-ID/TABLE`` and read back.
-3. A journal names the moves; from here on the attempt is complete, so recovery only rolls forward.
-4. For each table: the old partition is renamed aside, the new one in. The manifest moves last.
-5. The old data, the journal, dead attempts and the lock are removed.
+3. The attempt is published: where there are symbolic links by one rename (`links`), elsewhere by
+   new files beside the old and one small file that names them (`copies`).
+4. Old data, dead attempts and the lock are removed.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,8 +25,11 @@ from pyarrow import fs as pafs
 from pyspark.sql import DataFrame
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.tables import links
+from ndcg_spark.tables.copies import Copies
 from ndcg_spark.tables.locks import Lock
-from ndcg_spark.tables.paths import filesystem, overlapping
+from ndcg_spark.tables.paths import filesystem, located, overlapping
+from ndcg_spark.tables.store import Store, decoded
 
 HIDDEN = ".ndcg_spark"
 _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]*")
@@ -53,11 +57,14 @@ class Output:
                 raise InputError("E151", f"bad partition {key}={value!r}; write date=2026-11-29")
         self.out = out
         self.partition = "/".join(f"{key}={value}" for key, value in (partition or {}).items())
-        self._fs, self._root = filesystem(out)
+        system, root = filesystem(out)
+        self._store = Store(system, root)
+        self._prefix = located(out).rstrip("/")
         slug = self.partition.replace("/", ",") or "whole"
-        self._work = f"{self._root}/{HIDDEN}/{slug}"
+        self._work = f"{HIDDEN}/{slug}"
         self._id = uuid.uuid4().hex
-        self._prefix = out.rstrip("/") if "://" in out else self._root
+        self._lock = Lock(self._store, f"{self._work}/lock", self._id)
+        self._published = False
 
     @contextmanager
     def writing(self, tables: Sequence[str] = ()) -> Iterator[None]:
@@ -68,26 +75,33 @@ class Output:
 
         Raises:
             InputError: E153 where nothing can be written, E154 where another run is writing, E155
-                where a table on disk is partitioned otherwise.
+                where a table on disk is partitioned otherwise, E157 where what an interrupted run
+                left is damaged.
         """
+        self._refuse_files([HIDDEN, self._work, *tables])
         for table in tables:
             self._same_layout(table)
         try:
-            self._fs.create_dir(self._work, recursive=True)
+            self._store.make(self._work)
+            self._lock.take(self.out)
         except OSError as problem:
             raise InputError("E153", f"cannot write to {self.out!r}: {problem}") from None
-        lock = Lock(self._fs, f"{self._work}/lock", self._id)
-        lock.take(self.out)
         try:
             self._recover()
             yield
         finally:
-            self._remove(f"{self._work}/attempt-{self._id}")
-            lock.release()
+            self._store.remove(self._scratch)
+            if not self._published:
+                self._store.remove(f"{self._work}/{self._attempt}")
+            self._lock.release()
 
     def staged(self, table: str) -> str:
         """Where this run writes a table before it is published (a location for the engine)."""
-        return self._location(self._attempt(table))
+        return self._location(f"{self._work}/{self._attempt}/{table}")
+
+    def scratch(self, name: str) -> str:
+        """Where this run may keep a table that is not published (a location for the engine)."""
+        return self._location(f"{self._scratch}/{name}")
 
     def published(self, table: str) -> str:
         """Where readers find the table's partition."""
@@ -95,82 +109,95 @@ class Output:
 
     def write_json(self, table: str, name: str, content: Mapping[str, Any]) -> None:
         """Stage a JSON file (the manifest) as a table of its own."""
-        self._fs.create_dir(self._attempt(table), recursive=True)
-        with self._fs.open_output_stream(f"{self._attempt(table)}/{name}") as stream:
+        folder = f"{self._work}/{self._attempt}/{table}"
+        self._store.make(folder)
+        with self._store.fs.open_output_stream(self._store.path(f"{folder}/{name}")) as stream:
             stream.write(json.dumps(content, indent=1, sort_keys=True, default=str).encode())
 
     def read_json(self, table: str, name: str) -> dict[str, Any] | None:
-        """What `write_json` wrote, as it is published; None where there is none."""
+        """What `write_json` wrote, as it is published; None where there is none.
+
+        Raises:
+            InputError: E157 where it is damaged.
+        """
         path = f"{self._target(table)}/{name}"
-        if not self._exists(path):
-            return None
-        with self._fs.open_input_stream(path) as stream:
-            return dict(json.loads(stream.read()))
+        content = self._store.read(path)
+        return None if content is None else dict(decoded(content, repr(self._location(path))))
 
     def write_empty(self, table: str, schema: pa.Schema) -> None:
         """Stage a table without rows: engines write no file for it, and so no columns."""
-        self._fs.create_dir(self._attempt(table), recursive=True)
-        path = f"{self._attempt(table)}/part-00000.parquet"
-        pq.write_table(schema.empty_table(), path, filesystem=self._fs)
+        folder = f"{self._work}/{self._attempt}/{table}"
+        self._store.make(folder)
+        path = self._store.path(f"{folder}/part-00000.parquet")
+        pq.write_table(schema.empty_table(), path, filesystem=self._store.fs)
 
     def publish(self, tables: Sequence[str], optional: Sequence[str] = ()) -> None:
-        """Put the staged tables in place, the last one last; all of them, or after a kill later.
+        """Put the staged tables in place, all at once (`links`) or the last one last (`copies`).
 
         optional: tables that such a run may write; an older one of this partition is removed where
             the run has none, or it would be taken for this run's
 
         Raises:
-            InputError: E155 where the table on disk is partitioned otherwise.
+            InputError: E154 where the lock was lost, E155 where the table on disk is partitioned
+                otherwise, E158 where a table was not written where we look for it.
         """
+        self._refuse_files(tables)
         for table in tables:
             self._same_layout(table)
-        moves = [
-            {
-                "new": self._attempt(t),
-                "old": f"{self._work}/old-{self._id}-{t}",
-                "to": self._target(t),
-            }
-            for t in tables
-        ]
-        gone = [t for t in optional if t not in tables and self._exists(self._target(t))]
-        olds = [
-            {"new": "", "old": f"{self._work}/old-{self._id}-{t}", "to": self._target(t)}
-            for t in gone
-        ]
-        moves = [*olds, *moves]
-        for move in moves:
-            self._fs.create_dir(move["to"].rsplit("/", 1)[0], recursive=True)
-        self._write_atomically(f"{self._work}/journal.json", json.dumps(moves))
-        self._finish(moves)
+            if not self._store.files(f"{self._work}/{self._attempt}/{table}"):
+                raise InputError(
+                    "E158",
+                    f"the engine wrote no {table!r} that can be seen at {self.staged(table)!r}: it "
+                    "has another file system there; give an --out that all machines see alike",
+                )
+        gone = [t for t in optional if t not in tables and self._store.exists(self._target(t))]
+        self._lock.check(self.out)
+        self._layout().publish(self._attempt, tables, gone)
+        self._published = True
+
+    def snapshot(self, tables: Sequence[str]) -> dict[str, list[str]]:
+        """Locations of tables as they are published now, all of one run.
+
+        They hold what they hold for `links.KEEP_SECONDS` after the next run (`links`), or until it
+        has ended (`copies`). A table that is not there has no location.
+        """
+        layout = self._layout()
+        found = layout.readable(tables)
+        return {table: [self._location(name) for name in found[table]] for table in tables}
+
+    @property
+    def _attempt(self) -> str:
+        return f"{links.ATTEMPT}{self._id}"
+
+    @property
+    def _scratch(self) -> str:
+        return f"{self._work}/scratch-{self._id}"
+
+    def _layout(self) -> links.Links | Copies:
+        """How this file system publishes."""
+        kind = links.Links if links.possible(self._store, self._work) else Copies
+        return kind(self._store, self._work, self.partition)
 
     def _recover(self) -> None:
         """Finish an interrupted publication and drop what dead runs left."""
-        journal = f"{self._work}/journal.json"
-        if self._exists(journal):
-            with self._fs.open_input_stream(journal) as stream:
-                self._finish(json.loads(stream.read()))
-        for info in self._fs.get_file_info(pafs.FileSelector(self._work)):
-            if info.base_name.startswith(("attempt-", "old-", "journal.json.", "lock.")):
-                self._remove(info.path)
+        layout = self._layout()
+        layout.recover()
+        names = self._store.children(self._work)
+        dead = [name for name in names if name.startswith(("scratch-", "lock."))]
+        for name in [*layout.unfinished(), *dead]:
+            self._store.remove(f"{self._work}/{name}")
+        if isinstance(layout, links.Links):
+            for other in self._store.children(HIDDEN):
+                links.expire(self._store, f"{HIDDEN}/{other}", time.time())
 
-    def _finish(self, moves: Sequence[Mapping[str, str]]) -> None:
-        """Carry out the moves that are not done yet; every step may already have happened."""
-        for move in moves:
-            if move["new"] and not self._exists(move["new"]):
-                continue  # this table is in place
-            if self._exists(move["to"]) and not self._exists(move["old"]):
-                self._fs.move(move["to"], move["old"])
-            if move["new"]:
-                self._fs.move(move["new"], move["to"])
-        self._fs.delete_file(f"{self._work}/journal.json")
-        for move in moves:
-            self._remove(move["old"])
+    def _refuse_files(self, names: Sequence[str]) -> None:
+        for name in names:
+            if self._store.kind(name) == pafs.FileType.File:
+                place = self._location(name)
+                raise InputError("E153", f"cannot write to {self.out!r}: {place!r} is a file")
 
     def _same_layout(self, table: str) -> None:
-        root = f"{self._root}/{table}"
-        if not self._exists(root):
-            return
-        names = [info.base_name for info in self._fs.get_file_info(pafs.FileSelector(root))]
+        names = self._store.children(table)
         key = self.partition.partition("=")[0]
         partitions = {name.partition("=")[0] for name in names if "=" in name}
         files = [name for name in names if "=" not in name and not name.startswith((".", "_"))]
@@ -182,29 +209,11 @@ class Output:
                 f"{'by ' + key if key else 'whole'} would leave two copies; choose another --out",
             )
 
-    def _attempt(self, table: str) -> str:
-        return f"{self._work}/attempt-{self._id}/{table}"
-
     def _target(self, table: str) -> str:
-        return "/".join(part for part in (self._root, table, self.partition) if part)
+        return "/".join(part for part in (table, self.partition) if part)
 
-    def _location(self, path: str) -> str:
-        return self._prefix + path[len(self._root) :]
-
-    def _exists(self, path: str) -> bool:
-        return bool(self._fs.get_file_info(path).type != pafs.FileType.NotFound)
-
-    def _remove(self, path: str) -> None:
-        kind = self._fs.get_file_info(path).type
-        if kind == pafs.FileType.Directory:
-            self._fs.delete_dir(path)
-        elif kind == pafs.FileType.File:
-            self._fs.delete_file(path)
-
-    def _write_atomically(self, path: str, text: str) -> None:
-        with self._fs.open_output_stream(f"{path}.{self._id}") as stream:
-            stream.write(text.encode())
-        self._fs.move(f"{path}.{self._id}", path)
+    def _location(self, name: str) -> str:
+        return f"{self._prefix}/{name}"
 
 
 def write_bucketed(table: DataFrame, name: str, buckets: int) -> None:

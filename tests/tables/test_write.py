@@ -4,37 +4,74 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.tables import locks
+from ndcg_spark.tables import links, locks, store
 from ndcg_spark.tables.write import Output
 
 TABLES = ("per_query", "aggregate", "manifest")
 
 
-def stage(output, text):
-    for table in TABLES:
-        output.write_json(table, "part-0.json", {"text": text})
+@pytest.fixture(params=["links", "copies"])
+def layout(request, monkeypatch):
+    """How tables are published: by links, or as on a file system that has none."""
+    if request.param == "copies":
+        monkeypatch.setattr(links, "possible", lambda *_: False)
+    return request.param
 
 
-def publish(out, text, partition=None):
+def stage(output, text, tables=TABLES):
+    for table in tables:
+        name = "_manifest.json" if table == "manifest" else "part-0.json"
+        output.write_json(table, name, {"text": text})
+
+
+def publish(out, text, partition=None, tables=TABLES, optional=()):
     output = Output(str(out), partition)
     with output.writing():
-        stage(output, text)
-        output.publish(TABLES)
+        stage(output, text, tables)
+        output.publish(tables, optional)
+    return output
 
 
-def found(out, partition=""):
+def found(out, partition="", tables=TABLES):
     return {
         json.loads(p.read_text())["text"]
-        for table in TABLES
+        for table in tables
         for p in (out / table / partition).glob("*.json")
+        if not re.match("_[0-9a-f]{32}-", p.name)  # the manifest is there under two names
     }
+
+
+def leftovers(out, slug="whole"):
+    """What lies in our directory, but for what is published now or was a moment ago."""
+    work = out / ".ndcg_spark" / slug
+    names = {p.name for p in work.iterdir()}
+    current = work / "current"
+    kept = {"current", "current.json", os.readlink(current) if current.is_symlink() else ""}
+    for name in names:
+        if name.startswith("replaced-"):
+            kept |= {name, name.removeprefix("replaced-")}
+    return names - kept
+
+
+def pinned_texts(out):
+    """What the tables of one run say, read as it is told."""
+    texts = set()
+    for table, places in Output(str(out)).snapshot(TABLES).items():
+        assert places, table
+        files = [f for p in map(Path, places) for f in ([p] if p.is_file() else p.glob("*.json"))]
+        assert len(files) == 1
+        texts.add(json.loads(files[0].read_text())["text"])
+    return texts
 
 
 class Killed(BaseException):
@@ -42,56 +79,40 @@ class Killed(BaseException):
 
 
 KEPT_OPEN = []  # contexts of killed runs: closing them would clean up
+READS = {"get_file_info", "open_input_stream", "path", "readlink", "getpid", "fspath", "O_RDONLY",
+         "open", "close", "uname", "environ", "sep", "listdir"}  # fmt: skip
 
 
-@pytest.mark.parametrize("old", [True, False], ids=["over an old table", "into nothing"])
-def test_a_kill_before_or_after_any_step(tmp_path, monkeypatch, old):
-    """Stop before every file-system call of a publication; run again; compare with a clean run."""
-    steps = 0
-    while True:
-        out = tmp_path / str(steps)
-        if old:
-            publish(out, "old")
-        killed = _killed_run(out, steps, monkeypatch)
-        if killed:
-            # a reader sees whole tables, old or new; one is away for the moment of its swap
-            assert found(out) <= {"old", "new"}
-            for table in TABLES:
-                assert len(list((out / table).glob("*.json"))) <= 1
-        publish(out, "again")
-        assert found(out) == {"again"}
-        assert [p.name for p in (out / ".ndcg_spark" / "whole").iterdir()] == []
-        if not killed:
-            break
-        steps += 1
-    assert steps > 15
+class Dying:
+    """The calls of a file system, of which so many succeed; the next never returns."""
+
+    def __init__(self, system, left):
+        self._system, self._left = system, left
+
+    def __getattr__(self, name):
+        method = getattr(self._system, name)
+        if name in READS:
+            return method
+
+        def call(*args, **kwargs):
+            if self._left[0] == 0:
+                raise Killed
+            self._left[0] -= 1
+            return method(*args, **kwargs)
+
+        return call
 
 
 def _killed_run(out, survive, monkeypatch):
+    """Publish "new", stopped before one of the calls that change anything; whether it was."""
     output = Output(str(out))
     left = [survive]
-
-    class Dying:
-        def __init__(self, system):
-            self._system = system
-
-        def __getattr__(self, name):
-            method = getattr(self._system, name)
-
-            def call(*args, **kwargs):
-                if name in ("get_file_info", "open_input_stream"):
-                    return method(*args, **kwargs)
-                if left[0] == 0:
-                    raise Killed
-                left[0] -= 1
-                return method(*args, **kwargs)
-
-            return call
-
-    output._fs = Dying(output._fs)
+    output._store.fs = Dying(output._store.fs, left)
     with monkeypatch.context() as patch:
-        patch.setattr(locks.Lock, "_created", _dead_owner(locks.Lock._created))
+        patch.setattr(links, "os", Dying(os, left))
+        patch.setattr(store, "os", Dying(os, left))
         patch.setattr(locks, "HEARTBEAT_SECONDS", 1e6)
+        output._lock._mine["born"] = "another process, that has ended"
         context = output.writing()
         KEPT_OPEN.append(context)
         try:
@@ -104,51 +125,172 @@ def _killed_run(out, survive, monkeypatch):
         return False
 
 
-def _dead_owner(created):
-    """A lock as a killed process leaves it: its process no longer exists."""
+@pytest.mark.parametrize("old", ["ours", "plain", None])
+def test_a_kill_before_or_after_any_step(tmp_path, monkeypatch, layout, old):
+    """Stop before every call of a publication; move the output; run again; one right copy."""
+    steps = 0
+    while True:
+        out = tmp_path / str(steps)
+        out.mkdir()
+        if old == "ours":
+            publish(out, "old")
+        elif old == "plain":  # as an earlier version, or a copy that followed links, has it
+            for table in TABLES:
+                (out / table).mkdir(parents=True)
+                name = "_manifest.json" if table == "manifest" else "part-0.json"
+                (out / table / name).write_text('{"text": "old"}')
+        killed = _killed_run(out, steps, monkeypatch)
+        if killed and layout == "links":
+            assert found(out) in ({"old"}, {"new"}, set()) if old else ({"new"}, set())
+            for table in TABLES:
+                assert len(list((out / table).glob("*.json"))) <= 1
+        if killed and old == "ours":
+            assert pinned_texts(out) in ({"old"}, {"new"})
+        moved = out.rename(tmp_path / f"moved-{steps}")
+        publish(moved, "again")
+        assert found(moved) == {"again"}
+        assert leftovers(moved) == set()
+        if not killed:
+            break
+        steps += 1
+    assert steps > 9
 
-    def create(self):
-        done = created(self)
-        if done:
-            with open(self._path) as file:
-                content = json.load(file)
-            with open(self._path, "w") as file:
-                json.dump({**content, "pid": 2**22 + 1}, file)
-        return done
 
-    return create
+@pytest.mark.parametrize("old", [True, False])
+def test_an_interrupted_switch_is_finished_by_the_next_run(tmp_path, monkeypatch, layout, old):
+    """Once the attempt is published or its journal written, recovery alone completes it."""
+    steps = seen = 0
+    while True:
+        out = tmp_path / str(steps)
+        out.mkdir()
+        if old:
+            publish(out, "old")
+        killed = _killed_run(out, steps, monkeypatch)
+        work = out / ".ndcg_spark" / "whole"
+        done = ((work / "current").is_symlink() and found(
+            work / "current") == {"new"}) or (work / "journal.json").exists()  # fmt: skip
+        out = out.rename(tmp_path / f"moved-{steps}") if killed else out
+        if killed:
+            with Output(str(out)).writing():
+                pass
+            expected = {"new"} if done else {"old"} if old else set()
+            if found(out) != expected:  # the switch was the last of all steps
+                assert found(out) == {"new"}
+            seen += done
+        else:
+            break
+        steps += 1
+    assert seen >= 2
 
 
-def test_an_interrupted_swap_is_finished_by_the_next_run(tmp_path, monkeypatch):
+def test_readers_see_old_or_new_and_never_a_mix(tmp_path):
+    """200 replacements: no table is ever absent, and pinned pairs are of one run."""
+    publish(tmp_path, "0")
+    done = threading.Event()
+    counts = {"plain": 0, "pairs": 0}
+    absent, mixed = [], []
+
+    def plain():
+        while not done.is_set():
+            for table in TABLES[:2]:
+                if not os.path.isdir(tmp_path / table):
+                    absent.append(table)
+                counts["plain"] += 1
+
+    def pairs():
+        while not done.is_set():
+            pinned = Output(str(tmp_path)).snapshot(TABLES[:2])
+            texts = set()
+            for (place,) in pinned.values():
+                with open(f"{place}/part-0.json") as file:
+                    texts.add(json.load(file)["text"])
+            if len(texts) != 1:
+                mixed.append(texts)
+            counts["pairs"] += 1
+
+    readers = [threading.Thread(target=read) for read in (plain, pairs)]
+    problems = []
+    hook, threading.excepthook = threading.excepthook, problems.append
+    try:
+        for reader in readers:
+            reader.start()
+        for n in range(200):
+            publish(tmp_path, str(n + 1))
+    finally:
+        done.set()
+        for reader in readers:
+            reader.join()
+        threading.excepthook = hook
+    assert (problems, absent, mixed) == ([], [], [])
+    assert min(counts.values()) > 200
+    assert found(tmp_path) == {"200"}
+
+
+def test_a_replaced_generation_stays_for_its_readers_and_goes_in_time(tmp_path, monkeypatch):
     publish(tmp_path, "old")
-    moves = []
+    pinned = Output(str(tmp_path)).snapshot(["per_query"])["per_query"]
+    publish(tmp_path, "new")
+    with open(f"{pinned[0]}/part-0.json") as file:
+        assert json.load(file)["text"] == "old"
+    monkeypatch.setattr(links, "KEEP_SECONDS", -1.0)
+    publish(tmp_path, "other", {"date": "2026-11-30"}, tables=("nightly",))
+    assert not os.path.exists(pinned[0])
+    assert len(list((tmp_path / ".ndcg_spark" / "whole").iterdir())) == 2
+
+
+def test_tables_of_other_commands_stay(tmp_path, layout):
+    publish(tmp_path, "first", tables=("per_query", "segments", "manifest"))
+    publish(tmp_path, "second", tables=("comparison", "manifest"))
+    assert found(tmp_path, tables=("per_query", "segments")) == {"first"}
+    assert found(tmp_path, tables=("comparison", "manifest")) == {"second"}
+    publish(tmp_path, "third", tables=("per_query", "manifest"), optional=("segments",))
+    assert not (tmp_path / "segments").exists()
+    assert not (tmp_path / "segments").is_symlink()
+    assert found(tmp_path, tables=("per_query", "manifest")) == {"third"}
+    assert found(tmp_path, tables=("comparison",)) == {"second"}
+    assert leftovers(tmp_path) == set()
+
+
+def test_a_table_that_the_engine_wrote_elsewhere(tmp_path, layout):
+    publish(tmp_path, "old")
     output = Output(str(tmp_path))
-    original = output._fs.move
-
-    class Half:
-        def __getattr__(self, name):
-            return getattr(original.__self__, name)
-
-        def move(self, a, b):
-            moves.append((a, b))
-            if len(moves) == 5:  # journal, old and new of the first table, old of the second
-                raise Killed
-            original(a, b)
-
-    output._fs = Half()
-    monkeypatch.setattr(locks.Lock, "_created", _dead_owner(locks.Lock._created))
-    monkeypatch.setattr(locks, "HEARTBEAT_SECONDS", 1e6)
-    with pytest.raises(Killed):
-        context = output.writing()
-        KEPT_OPEN.append(context)
-        context.__enter__()
-        stage(output, "new")
+    with pytest.raises(InputError, match="E158: the engine wrote no 'aggregate'"), output.writing():
+        stage(output, "new", ("per_query", "manifest"))
         output.publish(TABLES)
-    monkeypatch.undo()
-    fresh = Output(str(tmp_path))
-    with fresh.writing():
-        pass  # recovery alone completes what was verified before the kill
-    assert found(tmp_path) == {"new"}
+    assert found(tmp_path) == {"old"}
+    assert leftovers(tmp_path) == set()
+
+
+def journal(out, content):
+    work = out / ".ndcg_spark" / "whole"
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "journal.json").write_text(content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "", "{", "[]", "7", '{"attempt": "x"}',
+        '[{"new": "/etc", "old": "/tmp/x", "to": "/etc"}]',
+        '{"attempt": "../..", "new": {}, "old": {}}',
+        '{"attempt": "attempt-%s", "new": {}, "old": {"../other": ["a"]}}' % ("0" * 32),
+        '{"attempt": "attempt-%s", "new": {}, "old": {"per_query": ["../../x"]}}' % ("0" * 32),
+        '{"attempt": "attempt-%s", "new": {"per_query": ["gone.json"]}, "old": {}}' % ("0" * 32),
+    ],
+)  # fmt: skip
+def test_a_journal_that_is_not_ours_is_refused_and_nothing_is_deleted(
+    tmp_path, monkeypatch, content
+):
+    monkeypatch.setattr(links, "possible", lambda *_: False)
+    publish(tmp_path, "old")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "a").touch()
+    before = sorted(p for p in tmp_path.rglob("*") if ".ndcg_spark" not in str(p))
+    journal(tmp_path, content)
+    with pytest.raises(InputError, match="E157: the journal"):
+        publish(tmp_path, "new")
+    assert sorted(p for p in tmp_path.rglob("*") if ".ndcg_spark" not in str(p)) == before
+    assert found(tmp_path) == {"old"}
 
 
 def test_two_writers_of_one_partition(tmp_path):
@@ -163,15 +305,130 @@ def test_two_writers_of_one_partition(tmp_path):
     assert found(tmp_path, "date=2026-11-30") == {"other"}
 
 
-def test_a_lock_that_is_just_being_written_counts_as_held(tmp_path):
-    folder = tmp_path / ".ndcg_spark" / "whole"
-    folder.mkdir(parents=True)
-    (folder / "lock").touch()
+def lock_file(out, content, old=0.0):
+    folder = out / ".ndcg_spark" / "whole"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "lock").write_text(content)
+    os.utime(folder / "lock", (time.time() - old,) * 2)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", '{"owner": 7}', "\0" * 64, "[" * 100_000])
+def test_a_lock_that_cannot_be_read_is_being_written_or_damaged(tmp_path, content):
+    lock_file(tmp_path, content)
     with pytest.raises(InputError, match="E154"):
         publish(tmp_path, "x")
-    os.utime(folder / "lock", (time.time() - 60,) * 2)
+    lock_file(tmp_path, content, old=60)
     publish(tmp_path, "x")
     assert found(tmp_path) == {"x"}
+    assert leftovers(tmp_path) == set()
+
+
+def owner(**facts):
+    own = {"owner": "0" * 32, **locks._process(os.getpid()), "at": time.time()}
+    return json.dumps({**own, **facts})
+
+
+@pytest.mark.parametrize(
+    ("facts", "old", "alive"),
+    [
+        ({}, 1e4, True),  # this very process: slow, but alive
+        ({"space": "another container", "pid": 2**22 + 1}, 30, True),
+        ({"space": "another container"}, 1e4, False),
+        ({"space": None, "pid": None}, 30, True),
+        ({"pid": 2**22 + 1}, 0, False),
+        ({"born": "1"}, 0, False),  # the number was given to another process since
+        ({"pid": "x", "at": "x"}, 30, True),
+    ],
+)
+def test_who_is_alive(tmp_path, facts, old, alive):
+    lock_file(tmp_path, owner(**facts), old)
+    if alive:
+        with pytest.raises(InputError, match="E154: another run is writing"):
+            publish(tmp_path, "x")
+    else:
+        publish(tmp_path, "x")
+        assert found(tmp_path) == {"x"}
+
+
+def test_a_killed_child_that_nobody_waited_for_is_dead():
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    assert locks._process(child.pid)["born"] != "never"
+    child.kill()
+    while locks._process(child.pid)["born"] != "never":
+        time.sleep(0.01)
+    child.wait()
+
+
+TAKE = """
+import sys
+from ndcg_spark.tables.locks import Lock
+from ndcg_spark.tables.paths import filesystem
+from ndcg_spark.tables.store import Store
+store = Store(*filesystem(sys.argv[1]))
+for line in sys.stdin:  # the sign to begin
+    name = line.strip()
+    try:
+        Lock(store, name, sys.argv[2]).take("out")
+        print("held", flush=True)
+    except Exception as problem:
+        print(str(problem)[:4], flush=True)
+"""
+
+
+def test_one_of_many_takes_over_a_dead_lock(tmp_path):
+    """Six processes find a dead owner's lock at once, fifty times: each has one heir."""
+    racers = [
+        subprocess.Popen(
+            [sys.executable, "-c", TAKE, str(tmp_path), f"{n:032d}"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for n in range(6)
+    ]  # fmt: skip
+    try:
+        for turn in range(50):
+            (tmp_path / str(turn)).write_text(owner(pid=2**22 + 1))
+            for racer in racers:
+                racer.stdin.write(f"{turn}\n")
+                racer.stdin.flush()
+            said = sorted(racer.stdout.readline().strip() for racer in racers)
+            assert said == ["E154"] * 5 + ["held"]
+    finally:
+        for racer in racers:
+            racer.kill()
+            racer.communicate()
+
+
+def test_a_run_that_was_taken_for_dead_publishes_nothing(tmp_path, layout):
+    publish(tmp_path, "old")
+    output = Output(str(tmp_path))
+    with pytest.raises(InputError, match="E154: this run lost its lock"), output.writing():
+        stage(output, "late")
+        lock_file(tmp_path, owner(space="another container"))
+        output.publish(TABLES)
+    assert found(tmp_path) == {"old"}
+    assert (tmp_path / ".ndcg_spark" / "whole" / "lock").exists()  # the other's
+
+
+@pytest.mark.parametrize("name", [".ndcg_spark", ".ndcg_spark/whole", "per_query"])
+def test_a_file_where_a_directory_must_be(tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    with pytest.raises(InputError, match=r"E153: cannot write .* is a file"):
+        publish(tmp_path, "x")
+    assert (tmp_path / name).is_file()
+
+
+@pytest.mark.parametrize("form", ["file:{}", "file://{}", "file://localhost{}", "FILE://{}"])
+def test_one_place_in_every_form(tmp_path, form):
+    publish(form.format(tmp_path), "x")
+    assert found(tmp_path) == {"x"}
+    assert Output(form.format(tmp_path)).staged("t").startswith(f"{tmp_path}/.ndcg_spark/")
+
+
+@pytest.mark.parametrize("out", ["file://elsewhere/x", "s4://bucket/x", "ftp://host/x"])
+def test_a_place_that_nobody_can_write_is_refused_at_once(out):
+    with pytest.raises(InputError, match="E156"):
+        Output(out)
 
 
 def test_a_failing_run_leaves_the_old_table_and_nothing_else(tmp_path):
@@ -181,7 +438,7 @@ def test_a_failing_run_leaves_the_old_table_and_nothing_else(tmp_path):
         stage(output, "new")
         raise RuntimeError
     assert found(tmp_path) == {"old"}
-    assert list((tmp_path / ".ndcg_spark" / "whole").iterdir()) == []
+    assert leftovers(tmp_path) == set()
 
 
 def test_no_password_reaches_a_manifest():
@@ -227,7 +484,7 @@ def test_a_real_kill_and_a_real_rerun(tmp_path):
         running.wait()
         assert {p: p.read_bytes() for p in before if p.exists()}  # the tables are still read
     subprocess.run(demo, check=True, capture_output=True)
-    assert not list((tmp_path / "o" / ".ndcg_spark" / "whole").iterdir())
+    assert leftovers(tmp_path / "o") == set()
     assert sorted(p.name for p in (tmp_path / "o").iterdir() if p.name[0] != ".") == [
         "aggregate",
         "manifest",
