@@ -5,11 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from ndcg_spark.redaction import redacted
+
 
 class NdcgSparkError(Exception):
     """Anything ndcg_spark refuses to do; `exit_code` is what the command line returns."""
 
     exit_code = 1
+
+    def __init__(self, *said: str) -> None:
+        super().__init__(*map(redacted, said))
 
 
 class UsageError(NdcgSparkError, ValueError):
@@ -31,22 +36,28 @@ class InputError(NdcgSparkError):
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(code, message)
-        self.code = code
-        self.message = message
+        self.code, self.message = self.args
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
 
 
-class DiscountWarning(UserWarning):
+class NdcgSparkWarning(UserWarning):
+    """Anything ndcg_spark does, but has a doubt about."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(redacted(said))
+
+
+class DiscountWarning(NdcgSparkWarning):
     """A discount under which the value of one query does not converge (theory: b > 1)."""
 
 
-class InputWarning(UserWarning):
+class InputWarning(NdcgSparkWarning):
     """A source that is perhaps not what was meant: without rows, or of several days."""
 
 
-class JoinWarning(UserWarning):
+class JoinWarning(NdcgSparkWarning):
     """Runs and judgements that hardly meet: perhaps their ids are not of one kind."""
 
 

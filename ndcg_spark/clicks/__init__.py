@@ -4,32 +4,11 @@ From Python: `patterns`, `state`, `daily`, `differences`, `arm_scores`, `users`,
 `past`, `qrels`, `bias`, `team_draft`, `interleaved`, `preferences`.
 """
 
-from ndcg_spark.clicks.api import (
-    arm_scores,
-    bias,
-    daily,
-    differences,
-    past,
-    patterns,
-    qrels,
-    sample_ratio,
-    state,
-    users,
-)
-from ndcg_spark.clicks.teams_api import interleaved, preferences, team_draft
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "arm_scores",
-    "bias",
-    "daily",
-    "differences",
-    "interleaved",
-    "past",
-    "patterns",
-    "preferences",
-    "qrels",
-    "sample_ratio",
-    "state",
-    "team_draft",
-    "users",
-]
+from ndcg_spark.lazy import finder
+
+if TYPE_CHECKING:
+    from ndcg_spark.clicks.face import *
+else:
+    __getattr__, __dir__ = finder(__name__)

@@ -130,7 +130,7 @@ class Night:
                 refuse_without_past(written, sorted(arms), first, number)
                 output.write_json(PRE_MANIFEST, "_manifest.json", own)
                 output.publish([PRE, PRE_MANIFEST])
-        return self.engine.spark.read.parquet(output.published(PRE))
+        return self.engine.spark.read.parquet(output.location(PRE))
 
 
 def users_of(job: ClicksJob, log: Impressions) -> DataFrame | None:

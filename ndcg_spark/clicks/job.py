@@ -35,7 +35,6 @@ from ndcg_spark.engine.sessions import Engine
 from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.measures import Measure, parse_measures
 from ndcg_spark.stats.gates import parsed
-from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.small import stage_rows
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
@@ -174,7 +173,7 @@ def _publish(
         "engine": engine.name,
         "event_date": date,
         "run_ts": now(),
-        "input": redacted(job.impressions or ""),
+        "input": job.impressions or "",
         "options": options_of(job, measures),
         "counts": counts,
         **({"experiment": night.begun} if night.begun else {}),

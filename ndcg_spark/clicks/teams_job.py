@@ -25,7 +25,6 @@ from ndcg_spark.engine.running import now
 from ndcg_spark.engine.sessions import Engine
 from ndcg_spark.errors import InputError
 from ndcg_spark.stats.distributions import sign_test
-from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.small import stage_rows
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
@@ -105,7 +104,7 @@ def _day(job: InterleavingJob, engine: Engine, log: Impressions, date: str) -> I
                 "engine": engine.name,
                 "event_date": date,
                 "run_ts": now(),
-                "input": redacted(job.impressions or ""),
+                "input": job.impressions or "",
                 "options": options_of(job),
                 "counts": counts,
             }

@@ -20,7 +20,7 @@ from ndcg_spark.clicks.ubi import (
 from ndcg_spark.clicks.ubi_kernel import EVENTS, QUERIES, UbiRows, schema_of
 from ndcg_spark.engine.running import now, opened
 from ndcg_spark.errors import InputError
-from ndcg_spark.tables.paths import data_files, filesystem, redacted
+from ndcg_spark.tables.paths import data_files, filesystem
 from ndcg_spark.tables.read import TABLE, read_table
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
@@ -60,7 +60,7 @@ def import_ubi(job: ImportUbiJob) -> dict[str, Any]:
             "version": __version__,
             "engine": engine.name,
             "run_ts": now(),
-            "inputs": [redacted(source) for source in sources],
+            "inputs": list(sources),
             "actions": job.actions_by_event,
             "counts": counts,
         }

@@ -18,7 +18,7 @@ from ndcg_spark.comparison.table import COMPARISON
 from ndcg_spark.engine.running import now, opened, unsorted_if_it_fits
 from ndcg_spark.evaluation.api import evaluated, long
 from ndcg_spark.stats.gates import Gate
-from ndcg_spark.tables.paths import redacted, table_in
+from ndcg_spark.tables.paths import table_in
 from ndcg_spark.tables.read import read_table
 from ndcg_spark.tables.segments import ALL
 from ndcg_spark.tables.small import publish_rows
@@ -157,7 +157,7 @@ def _manifest(
         "tests": tests_of(job.test),
         "options": dataclasses.asdict(job.options),
         "baseline": job.baseline,
-        "inputs": [redacted(source) for source in inputs],
+        "inputs": list(inputs),
         "rows": {"comparison": len(rows)},
         "queries": max((row["n_pairs"] for row in rows if row["segment"] == ALL), default=0),
         "started": started,

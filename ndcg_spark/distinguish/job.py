@@ -27,7 +27,6 @@ from ndcg_spark.engine.inputs import contract_rows
 from ndcg_spark.engine.running import materialized, now, opened
 from ndcg_spark.engine.sessions import GATHERED, Engine
 from ndcg_spark.tables.contracts import CLICKS, QRELS, Contract
-from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.small import publish_rows
 from ndcg_spark.tables.write import Output
 from ndcg_spark.theory.plots import plot_curves
@@ -143,7 +142,7 @@ def _manifest(
         "seed": growth.seed,
         "margin": job.margin,
         "synthetic": job.synthetic,
-        "inputs": [redacted(source) for source in inputs],
+        "inputs": list(inputs),
         "counts": counts,
         "started": started,
         "finished": now(),

@@ -28,7 +28,6 @@ from ndcg_spark.evaluation.job import Evaluation, evaluated
 from ndcg_spark.evaluation.options import ExplainJob
 from ndcg_spark.evaluation.shares import Shares
 from ndcg_spark.measures import parse_measures, resolve
-from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.small import publish_rows, table_of_rows
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
@@ -177,8 +176,8 @@ def _published(
         "baseline": job.baseline,
         "policies": dataclasses.asdict(job.policies),
         "inputs": {
-            "qrels": [redacted(job.qrels or "")],
-            "runs": [redacted(source) for source in job.runs],
+            "qrels": [job.qrels or ""],
+            "runs": list(job.runs),
         },
         "counts": evaluation.counts,
         "rows": {"queries": len(rows)},

@@ -29,7 +29,6 @@ from ndcg_spark.evaluation.window_plan import lists_scored
 from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
 from ndcg_spark.tables.checks import EXAMPLES, refusal
 from ndcg_spark.tables.contracts import IDEALS, WEIGHTS
-from ndcg_spark.tables.paths import redacted
 from ndcg_spark.tables.small import stage_rows
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
@@ -276,7 +275,7 @@ def _manifest(
         "policies": dataclasses.asdict(job.policies),
         "global_gains": job.global_gains,
         "inputs": {
-            role: [redacted(source) for source in sources if source]
+            role: [source for source in sources if source]
             for role, sources in (
                 ("qrels", [job.qrels]),
                 ("runs", job.runs),

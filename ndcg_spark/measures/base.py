@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -287,5 +288,13 @@ def _register(spelling: Spelling) -> None:
 
 
 def catalogue() -> Iterator[type[Measure]]:
-    """The registered measure classes, in the order of their definition."""
-    yield from dict.fromkeys(spelling.measure for spelling in SPELLINGS.values())
+    """The registered measure classes: ours by module, then others, as they were defined."""
+    found = dict.fromkeys(spelling.measure for spelling in spellings().values())
+    ours = __name__.rpartition(".")[0] + "."
+    yield from sorted(found, key=lambda m: m.__module__ if m.__module__.startswith(ours) else "~")
+
+
+def spellings() -> dict[str, Spelling]:
+    """Every name that a measure goes by, the catalogue's included."""
+    importlib.import_module("ndcg_spark.measures.catalog")
+    return SPELLINGS

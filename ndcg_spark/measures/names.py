@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from ndcg_spark.errors import DiscountWarning, UsageError, nearest, unknown
-from ndcg_spark.measures.base import SPELLINGS, FunctionMeasure, Measure, Spelling
+from ndcg_spark.measures.base import FunctionMeasure, Measure, Spelling, spellings
 from ndcg_spark.measures.batch import Array, Batch
 from ndcg_spark.measures.discounts import diverges
 from ndcg_spark.measures.gains import gain, imported
@@ -246,13 +246,14 @@ def _lookup(name: str, dialect: str) -> tuple[Spelling, str | None]:
     tries: list[tuple[str, str | None]] = [(name, None)]
     if stem and re.fullmatch(r"\d*\.?\d+", last):
         tries.append((stem, last))
-    folded = {known.casefold(): known for known in SPELLINGS}
+    known_names = spellings()
+    folded = {known.casefold(): known for known in known_names}
     for attempt, cut in tries:
         for wanted in (f"{dialect.rstrip('9')}:{attempt}", attempt):
-            known = wanted if wanted in SPELLINGS else folded.get(wanted.casefold())
-            if known and not (dialect == "trec_eval9" and SPELLINGS[known].measure.release > 9):
-                return SPELLINGS[known], cut
-    names = [known for known in SPELLINGS if ":" not in known]
+            known = wanted if wanted in known_names else folded.get(wanted.casefold())
+            if known and not (dialect == "trec_eval9" and known_names[known].measure.release > 9):
+                return known_names[known], cut
+    names = [known for known in known_names if ":" not in known]
     raise UsageError(
         f"unknown measure {name!r}{nearest(name, names)}; `ndcg-spark measures` lists them"
     )

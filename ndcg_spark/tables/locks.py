@@ -139,15 +139,13 @@ class Lock:
 
 def _held(out: str, holder: dict[str, Any] | None) -> str:
     at = (holder or {}).get("at")
-    seen = f" (its last sign of life was {time.time() - at:.0f} s ago)" if _number(at) else ""
+    seen = ""
+    if isinstance(at, (int, float)):
+        seen = f" (its last sign of life was {time.time() - at:.0f} s ago)"
     return (
         f"another run is writing this partition of {out!r}{seen}; wait for it. The lock "
         f"of a dead run is free after {STALE_SECONDS:.0f} s"
     )
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _process(pid: int) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def filesystem(location: str) -> tuple[pafs.FileSystem, str]:
     except (OSError, ValueError, ImportError) as problem:
         raise InputError(
             "E156",
-            f"no client for the file system of {redacted(location)!r} here: "
+            f"no client for the file system of {location!r} here: "
             f"{str(problem).splitlines()[0]}; there are: paths, file:, s3:, gs:, abfs: and (with "
             "libhdfs) hdfs:",
         ) from None
@@ -108,11 +108,6 @@ def parquet_rows(location: str) -> int | None:
         return int(sum(pq.read_metadata(f.path, filesystem=system).num_rows for f in files))
     except (InputError, OSError, pa.ArrowInvalid):  # a catalog table, or damage the engine reports
         return None
-
-
-def redacted(location: str) -> str:
-    """The location without a password in it, for manifests and messages."""
-    return re.sub(r"://[^/@]*@", "://***@", location)
 
 
 def overlapping(one: str, other: str) -> bool:

@@ -25,6 +25,7 @@ from pyarrow import fs as pafs
 from pyspark.sql import DataFrame
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.redaction import redacted
 from ndcg_spark.tables import links
 from ndcg_spark.tables.copies import Copies
 from ndcg_spark.tables.locks import Lock
@@ -103,16 +104,21 @@ class Output:
         """Where this run may keep a table that is not published (a location for the engine)."""
         return self._location(f"{self._scratch}/{name}")
 
-    def published(self, table: str) -> str:
+    def location(self, table: str) -> str:
         """Where readers find the table's partition."""
         return self._location(self._target(table))
 
+    def published(self, table: str) -> str:
+        """The same, to be shown: without a password that it may hold."""
+        return redacted(self.location(table))
+
     def write_json(self, table: str, name: str, content: Mapping[str, Any]) -> None:
-        """Stage a JSON file (the manifest) as a table of its own."""
+        """Stage a JSON file (the manifest) as a table of its own; no secret gets into it."""
         folder = f"{self._work}/{self._attempt}/{table}"
         self._store.make(folder)
+        text = json.dumps(_shown(content), indent=1, sort_keys=True, default=str)
         with self._store.fs.open_output_stream(self._store.path(f"{folder}/{name}")) as stream:
-            stream.write(json.dumps(content, indent=1, sort_keys=True, default=str).encode())
+            stream.write(text.encode())
 
     def read_json(self, table: str, name: str) -> dict[str, Any] | None:
         """What `write_json` wrote, as it is published; None where there is none.
@@ -214,6 +220,15 @@ class Output:
 
     def _location(self, name: str) -> str:
         return f"{self._prefix}/{name}"
+
+
+def _shown(value: Any) -> Any:
+    """The value with every text in it redacted."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, Mapping):
+        return {key: _shown(item) for key, item in value.items()}
+    return [_shown(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def write_bucketed(table: DataFrame, name: str, buckets: int) -> None:

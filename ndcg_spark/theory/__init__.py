@@ -1,33 +1,10 @@
 """What nDCG converges to and what it can tell apart: limits, curves and verdicts."""
 
-from ndcg_spark.theory.limits import (
-    at_size,
-    corrected,
-    expected_random,
-    growth_exponent,
-    limit,
-    log_constant,
-    noise,
-    plug_in,
-    power_family,
-    pseudo_expectation,
-    step_curve,
-    zeta,
-)
-from ndcg_spark.theory.plots import plot_curves
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "at_size",
-    "corrected",
-    "expected_random",
-    "growth_exponent",
-    "limit",
-    "log_constant",
-    "noise",
-    "plot_curves",
-    "plug_in",
-    "power_family",
-    "pseudo_expectation",
-    "step_curve",
-    "zeta",
-]
+from ndcg_spark.lazy import finder
+
+if TYPE_CHECKING:
+    from ndcg_spark.theory.face import *
+else:
+    __getattr__, __dir__ = finder(__name__)

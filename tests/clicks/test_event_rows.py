@@ -31,7 +31,6 @@ def write(tmp_path, events=EVENTS, names=("impression_id", "doc_id", "event", "e
             "--format", "json")  # fmt: skip
 
 
-@pytest.mark.every_engine
 def test_events_are_joined_and_counted(run_cli, tmp_path):
     command = write(tmp_path)
     code, text, err = run_cli(*command, "--events", "clicks=1,sales=5", "--out", tmp_path / "out")

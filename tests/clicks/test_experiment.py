@@ -115,7 +115,6 @@ def test_a_mixture_is_fixed_even_where_the_first_night_runs_again(night, tmp_pat
     assert not (tmp_path / "out" / "daily_state" / f"event_date={SECOND}").exists()
 
 
-@pytest.mark.every_engine
 def test_the_past_of_the_users(night, tmp_path, run_cli):
     asked = ("--since", FIRST, "--cuped", "1", "--anytime")
     found, _ = night(FIRST, *asked)

@@ -15,7 +15,6 @@ import pytest
 from ndcg_spark.arrays.xxhash import xxhash64
 from tests.xxhash64 import xxhash64 as by_hand
 
-pytestmark = pytest.mark.every_engine
 
 DAY = "2026-11-29"
 T = dt.datetime(2026, 11, 29, 10, tzinfo=dt.UTC)
@@ -107,6 +106,7 @@ def test_clicks_of_other_numbers(clicks, kind):
 
 @pytest.mark.parametrize("of", [pa.list_, pa.large_list], ids=["list", "large_list"])
 @pytest.mark.parametrize("doc", [pa.string(), pa.int32(), pa.uint64()], ids=str)
+@pytest.mark.every_engine
 def test_lists_of_results(clicks, of, doc):
     right(clicks(nested(of=of, doc=doc)))
 
@@ -252,6 +252,7 @@ def long(clicks, **more):
 
 
 @pytest.mark.parametrize("kind", ["bool", "uint8", "double"])
+@pytest.mark.every_engine
 def test_one_row_a_result(clicks, kind):
     """F12"""
     right(clicks(long(kind)))
@@ -374,6 +375,7 @@ def test_a_file_unlike_the_first_is_named(clicks, tmp_path):
     refused(clicks(place), "E112", "1.parquet", "clicks")
 
 
+@pytest.mark.every_engine
 def test_the_tools_own_defaults(clicks, tmp_path):
     """pandas and Polars, each with the types that it chooses."""
     rows = {
@@ -404,6 +406,7 @@ def test_labels_and_bias_of_the_same_files(clicks, tmp_path):
     assert row["ips"] == pytest.approx((1 + 2 / np.log2(3)) / 3, abs=1e-6)
 
 
+@pytest.mark.every_engine
 def test_the_readers_agree(clicks):
     table = nested().append_column("query_id", pa.array(["q"] * 3))
     for reader in ("arrow", "engine"):
@@ -421,6 +424,7 @@ def test_buckets_of_long_and_short_users():
     assert xxhash64(pa.array(["x" * n for n in long])).tolist() == list(long.values())
 
 
+@pytest.mark.every_engine
 def test_timestamps_as_spark_stores_them(tmp_path, run_cli):
     """INT96 has no zone in its type, and is a moment in UTC all the same."""
     moment = dt.datetime(2026, 11, 29, 23, 30, tzinfo=dt.UTC)

@@ -39,8 +39,9 @@ def command(place, *more):
             *more)  # fmt: skip
 
 
-@pytest.mark.parametrize("method", ["em", "power_law"])
-@pytest.mark.every_engine
+@pytest.mark.parametrize(
+    "method", [pytest.param("em", marks=pytest.mark.every_engine), "power_law"]
+)
 def test_by_hand_and_by_truth(tmp_path, run_cli, method):
     which, clicks = write(tmp_path)
     code, out, err = run_cli(*command(tmp_path, "--method", method, "--out", tmp_path / "out"))

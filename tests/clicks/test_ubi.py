@@ -78,8 +78,9 @@ def write(place, queries=QUERY_ROWS, events=EVENT_ROWS, parquet=False):
     return "--queries", place / "queries", "--events", place / "events"
 
 
-@pytest.mark.parametrize("parquet", [False, True], ids=["json", "parquet"])
-@pytest.mark.every_engine
+@pytest.mark.parametrize(
+    "parquet", [pytest.param(False, id="json", marks=pytest.mark.every_engine), True]
+)
 def test_a_small_log_goes_in_and_comes_out_as_daily(run_cli, tmp_path, parquet):
     given = write(tmp_path, parquet=parquet)
     asked = ("--actions", "clicks=click,cart=add_to_cart", "--format", "json")

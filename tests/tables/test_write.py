@@ -441,13 +441,6 @@ def test_a_failing_run_leaves_the_old_table_and_nothing_else(tmp_path):
     assert leftovers(tmp_path) == set()
 
 
-def test_no_password_reaches_a_manifest():
-    from ndcg_spark.tables.paths import redacted
-
-    assert redacted("s3a://key:hunter2@bucket/runs") == "s3a://***@bucket/runs"
-    assert redacted("/data/a@b/runs") == "/data/a@b/runs"
-
-
 def test_layouts_do_not_mix(tmp_path):
     publish(tmp_path, "whole")
     with pytest.raises(InputError, match="E155"):
