@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import logging
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 from ndcg_spark.clicks.bias_job import click_bias
 from ndcg_spark.clicks.job import click_days
@@ -31,7 +30,10 @@ from ndcg_spark.comparison.text import print_comparison
 from ndcg_spark.distinguish.job import distinguishability_job
 from ndcg_spark.distinguish.options import DistinguishabilityJob
 from ndcg_spark.distinguish.text import print_distinguished
+from ndcg_spark.ending import as_program, leave_if_told, watch
 from ndcg_spark.engine.options import Job, add_flags
+from ndcg_spark.engine.running import cause, quiet_logs
+from ndcg_spark.engine.text import Printed, printable
 from ndcg_spark.errors import (
     CheckError,
     DiscountWarning,
@@ -48,7 +50,9 @@ from ndcg_spark.evaluation.options import EvaluateJob, ExplainJob, ImportTrecJob
 from ndcg_spark.evaluation.prepare import import_trec, prepare
 from ndcg_spark.evaluation.text import print_evaluation
 from ndcg_spark.measures import catalogue
+from ndcg_spark.redaction import redacted
 from ndcg_spark.sample.demo import demo_job
+from ndcg_spark.tables.write import publications
 from ndcg_spark.version import __version__
 
 Command = Callable[[dict[str, Any]], None]
@@ -60,30 +64,66 @@ class _Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; the exit code (0 good, 2 usage, 3 input refused, 4 check failed, 1 else)."""
-    _quiet_logs()
-    try:
-        given = _parse(sys.argv[1:] if arguments is None else list(arguments))
-        given.pop("run")(given)
-    except NdcgSparkError as problem:
-        print(f"ndcg-spark: error: {problem}", file=sys.stderr)
-        return problem.exit_code
-    except BrokenPipeError:  # `| head` is not an error
-        sys.stderr.close()
-        return 0
-    except KeyboardInterrupt:
-        print("ndcg-spark: interrupted; nothing was published", file=sys.stderr)
-        return 130
-    except Exception as problem:
-        traceback.print_exc()
-        print(f"ndcg-spark: unexpected error: {_cause(problem)}", file=sys.stderr)
-        return 1
-    return 0
+    """Run a command; the exit code (0 good, 2 usage, 3 input refused, 4 check failed, 1 else).
+
+    Without arguments it is the program itself, with those of the process: a signal ends it within
+    five seconds (130 and 143).
+    """
+    return _program(sys.argv[1:]) if arguments is None else _run(list(arguments))
 
 
 def command(name: str) -> int:
     """Run one command with the process's arguments: what `jobs/NAME.py` does."""
-    return main([name, *sys.argv[1:]])
+    return _program([name, *sys.argv[1:]])
+
+
+def _program(arguments: list[str]) -> int:
+    with as_program(_interrupted):
+        code = _run(arguments)
+        leave_if_told(code)
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    verbose = "--verbose" in arguments
+    quiet_logs(verbose)
+    try:
+        given = _parse(arguments)
+        given.pop("run")(given)
+    except NdcgSparkError as problem:
+        _say(f"error: {problem}")
+        return problem.exit_code
+    except BrokenPipeError:  # `| head` is not an error
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt as problem:
+        code = int(getattr(problem, "exit_code", 130))
+        watch(code)
+        _interrupted()
+        return code
+    except Exception as problem:
+        if verbose:
+            print(redacted(traceback.format_exc()), file=sys.stderr)
+        more = "" if verbose else " (--verbose shows where)"
+        _say(f"unexpected error: {cause(problem)}{more}")
+        return 1
+    return 0
+
+
+def _interrupted() -> None:
+    n = publications()
+    kept = f"what was published before ({n}) is whole" if n else "nothing was published"
+    _say(f"interrupted; {kept}")
+
+
+def _say(text: str) -> None:
+    """One message, without secrets and without what would steer a terminal."""
+    print(f"ndcg-spark: {printable(redacted(text))}", file=sys.stderr)
+
+
+def _out() -> TextIO:
+    """Where results go."""
+    return cast(TextIO, Printed(sys.stdout))
 
 
 def _parse(arguments: list[str]) -> dict[str, Any]:
@@ -95,6 +135,9 @@ def _parse(arguments: list[str]) -> dict[str, Any]:
     for name, (run, job, text) in COMMANDS.items():
         sub = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
         sub.set_defaults(run=run)
+        sub.add_argument(
+            "--verbose", action="store_true", help="show where an unexpected error comes from"
+        )
         if job:
             add_flags(sub, job)
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
@@ -103,6 +146,7 @@ def _parse(arguments: list[str]) -> dict[str, Any]:
     given, stray = parser.parse_known_args(arguments)
     values = vars(given)
     name = values.pop("command")
+    values.pop("verbose", None)
     if not name:
         parser.print_help()
         raise UsageError(f"give a command: {', '.join(COMMANDS)}")
@@ -125,7 +169,7 @@ WARNINGS = (DiscountWarning, InputWarning, JoinWarning)  # that are ours to show
 def _run_evaluation(job: Any) -> None:
     with _warned(), evaluated(job) as found:
         _announce(found.engine, job)
-        print_evaluation(found, job.format, job.per_query, job.quiet, sys.stdout)
+        print_evaluation(found, job.format, job.per_query, job.quiet, _out())
 
 
 @contextlib.contextmanager
@@ -136,12 +180,12 @@ def _warned() -> Iterator[None]:
             warnings.simplefilter("always", kind)
         yield
     for text in {str(w.message) for w in caught if issubclass(w.category, WARNINGS)}:
-        print(f"ndcg-spark: warning: {text}", file=sys.stderr)
+        _say(f"warning: {text}")
 
 
 def _announce(engine: str, job: Job) -> None:
     if not job.quiet:
-        print(f"ndcg-spark: engine {engine}", file=sys.stderr)
+        _say(f"engine {engine}")
 
 
 def _explain(given: dict[str, Any]) -> None:
@@ -149,7 +193,7 @@ def _explain(given: dict[str, Any]) -> None:
     with _warned():
         found = explained(job)
     _announce(found.engine, job)
-    print_explanation(found, job.format, job.show, sys.stdout)
+    print_explanation(found, job.format, job.show, _out())
 
 
 def _import_trec(given: dict[str, Any]) -> None:
@@ -167,14 +211,14 @@ def _prepare(given: dict[str, Any]) -> None:
 def _clicks(given: dict[str, Any]) -> None:
     job = ClicksJob.read(given, given.pop("config", None))
     found = click_days(job)
-    print_clicks(found, job.format, sys.stdout)
+    print_clicks(found, job.format, _out())
     if found.broken:
         raise CheckError("; ".join(found.broken))
 
 
 def _interleaving(given: dict[str, Any]) -> None:
     job = InterleavingJob.read(given, given.pop("config", None))
-    print_interleaving(interleaving_days(job), job.format, sys.stdout)
+    print_interleaving(interleaving_days(job), job.format, _out())
 
 
 def _import_ubi(given: dict[str, Any]) -> None:
@@ -193,7 +237,7 @@ def _compare(given: dict[str, Any]) -> None:
     job = CompareJob.read(given, given.pop("config", None))
     found = compare_job(job)
     _announce(found.engine, job)
-    print_comparison(found, job.format, sys.stdout)
+    print_comparison(found, job.format, _out())
     if found.broken:
         raise CheckError("; ".join(found.broken))
 
@@ -202,7 +246,7 @@ def _distinguishability(given: dict[str, Any]) -> None:
     job = DistinguishabilityJob.read(given, given.pop("config", None))
     found = distinguishability_job(job)
     _announce(found.engine, job)
-    print_distinguished(found, job.format, sys.stdout)
+    print_distinguished(found, job.format, _out())
 
 
 def _click_labels(given: dict[str, Any]) -> None:
@@ -215,7 +259,7 @@ def _click_labels(given: dict[str, Any]) -> None:
 
 def _click_bias(given: dict[str, Any]) -> None:
     job = ClickBiasJob.read(given, given.pop("config", None))
-    print_bias(click_bias(job), job.format, sys.stdout)
+    print_bias(click_bias(job), job.format, _out())
 
 
 def _demo(given: dict[str, Any]) -> None:
@@ -252,16 +296,3 @@ COMMANDS: dict[str, tuple[Command, type[Job] | None, str]] = {
     "measures": (_measures, None, "list the measures"),
     "demo": (_demo, EvaluateJob, "evaluate the sample data that ships with the package"),
 }
-
-
-def _quiet_logs() -> None:
-    """The engines' own logs would repeat, in a hundred lines, what our one paragraph says."""
-    for name in ("pyspark", "py4j"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-
-
-def _cause(problem: Exception) -> str:
-    """The line that says what happened, out of an engine's many."""
-    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
-    causes = [line for line in lines if line.startswith("Caused by:")]
-    return (causes[-1] if causes else lines[0] if lines else repr(problem))[:500]

@@ -17,7 +17,7 @@ def finder(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
     """`__getattr__` and `__dir__` of a package: its modules, and the public names of its `face`."""
 
     def find(name: str) -> Any:
-        if name.startswith("__") and name != "__all__":
+        if name.startswith("__") and name not in ("__all__", "__version__"):
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if importlib.util.find_spec(f"{package}.{name}") is not None:
             return importlib.import_module(f"{package}.{name}")

@@ -5,18 +5,25 @@ from __future__ import annotations
 import re
 
 HIDDEN = "***"
-_SECRET = (
-    r"pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|sig|signature|sas|api[-_.]?key"
-    r"|access[-_.]?key(?:[-_.]?id)?|account[-_.]?key|secret[-_.]?key|private[-_.]?key|auth(?:orization)?"
+# a name that ends in one of these words (ConnectionPassword, fs.s3a.secret.key), and one that is a
+# word of its own (sig, not design)
+_LONG = (
+    r"pass(?:word|wd|phrase)|secret|token|credentials?|signature"
+    r"|(?:api|access|account|secret|private|client|session)[-_.]?(?:key|secret|token)"
 )
-# a name that ends in one of these words, or is all of it: fs.s3a.secret.key, X-Amz-Signature
-_KEY = rf"(?<![A-Za-z0-9])(?:[\w.-]*[-_.])?(?:{_SECRET})(?:[-_.]\w+)?"
-_VALUE = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[^\s&;,'"<>)\]}]+)"""
+_SHORT = r"pass|pwd|sig|sas|auth(?:orization)?"
+_KEY = (
+    rf"(?:(?<![\w.-])[\w.-]*(?:{_LONG})(?:[-_.](?:key|id|value)|(?<=key)\.[\w.-]+)?"
+    rf"|(?<![A-Za-z0-9])(?:{_SHORT}))"
+)
+_BARE = r"[\"']?[^\s&;,'\"<>)\]}]+"
+_VALUE = rf"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|{_BARE})"""
 _PATTERNS = [
     # name:password@ before a host; the password may hold / and @, so all up to the last @ goes
-    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s'\"<>/@:]*:[^\s'\"<>]*@"), rf"\1{HIDDEN}@"),
-    (re.compile(r"(?i)\b([a-z][a-z0-9+.-]*://)[^\s'\"<>/@]+@"), rf"\1{HIDDEN}@"),
-    (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}"), rf"\1 {HIDDEN}"),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.:-]{0,40}://)[^\s'\"<>/@:]*:[^\s'\"<>]*@"), rf"\1{HIDDEN}@"),
+    (re.compile(r"(?i)\b([a-z][a-z0-9+.:-]{0,40}://)[^\s'\"<>/@]+@"), rf"\1{HIDDEN}@"),
+    (re.compile(rf"(?i)(authorization[\"']?\s*[:=]\s*[\"']?\w+\s+){_BARE}"), rf"\1{HIDDEN}"),
+    (re.compile(rf"(?i)\b(bearer\s+)(?=\S{{8}}){_BARE}"), rf"\1{HIDDEN}"),
     (re.compile(rf"(?i)({_KEY}[\"']?\s*[=:]\s*){_VALUE}"), rf"\1{HIDDEN}"),
     (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), HIDDEN),
 ]

@@ -16,6 +16,7 @@ import pytest
 
 from ndcg_spark import sample
 from tests.conftest import FAST_JVM, free_port, spark_environment, spark_home, stop
+from tests.tables.test_write import leftovers
 from tools.make_zip import make_zip
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -119,7 +120,7 @@ def test_an_executor_that_dies_changes_nothing(cluster, tmp_path, run_cli):
     def kill_one() -> None:
         while not killed.is_set() and job.poll() is None:
             # the job that writes the scores has begun
-            if list((tmp_path / "out").glob(".ndcg_spark/*/attempt-*/scores/_temporary")):
+            if list((tmp_path / "out").glob(".ndcg_spark/*/scratch-*/scores/_temporary")):
                 for pid in executors(worker):
                     os.kill(pid, signal.SIGKILL)
                     killed.set()
@@ -139,4 +140,4 @@ def test_an_executor_that_dies_changes_nothing(cluster, tmp_path, run_cli):
         "-m", "nDCG@10,AP", "--format", "json",
     )  # fmt: skip
     assert json.loads(out)["aggregate"] == json.loads(here[1])["aggregate"]  # every bit
-    assert not list((tmp_path / "out" / ".ndcg_spark").rglob("*.parquet"))
+    assert leftovers(tmp_path / "out") == set()

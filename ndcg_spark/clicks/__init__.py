@@ -6,9 +6,9 @@ From Python: `patterns`, `state`, `daily`, `differences`, `arm_scores`, `users`,
 
 from typing import TYPE_CHECKING
 
-from ndcg_spark.lazy import finder
+from ndcg_spark.lazy import finder as _finder
 
 if TYPE_CHECKING:
     from ndcg_spark.clicks.face import *
 else:
-    __getattr__, __dir__ = finder(__name__)
+    __getattr__, __dir__ = _finder(__name__)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ndcg_spark.clicks.patterns_kernel import Gains
-from ndcg_spark.clicks.stored import days_from
+from ndcg_spark.clicks.stored import FIRST, days_before, days_from
 from ndcg_spark.engine.options import ReadingJob, pairs
 from ndcg_spark.errors import UsageError
 from ndcg_spark.measures.fields import option
@@ -74,7 +74,7 @@ class LogJob(ReadingJob):
             days = (last - day_of("from", self.start)).days + 1
             if days < 1:
                 raise UsageError(f"--from {self.start} is later than --to {self.to}")
-        return [str(last - datetime.timedelta(days=n)) for n in reversed(range(days))]
+        return [*reversed(days_before(str(last), days - 1)), str(last)]
 
     @property
     def gains(self) -> Gains:
@@ -155,11 +155,19 @@ class NightlyJob(LogJob):
         return [] if self.first_day is None else days_from(self.first_day, last)
 
 
+LAST = datetime.date(3000, 1, 1)
+
+
 def day_of(flag: str, text: str) -> datetime.date:
     try:
-        return datetime.date.fromisoformat(text)
+        day = datetime.datetime.strptime(text, "%Y-%m-%d").date()
+        if len(text) == 10 and FIRST <= day < LAST:
+            return day
     except ValueError:
-        raise UsageError(f"bad --{flag} {text!r}; write a day as in 2026-11-29") from None
+        pass
+    raise UsageError(
+        f"bad --{flag} {text!r}; write a day as in 2026-11-29, from {FIRST} and before {LAST}"
+    )
 
 
 def float_of(what: str, text: str) -> float:

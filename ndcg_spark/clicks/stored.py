@@ -9,12 +9,21 @@ from pyarrow import fs as pafs
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ndcg_spark.tables.paths import filesystem
+from ndcg_spark.errors import UsageError
+from ndcg_spark.tables.paths import filesystem, located
+
+FIRST = datetime.date(1970, 1, 1)
 
 
 def days_before(last: str, number: int) -> list[str]:
-    """The days before a day, the latest first."""
+    """The days before a day, the latest first.
+
+    Raises:
+        UsageError: for days before 1970.
+    """
     day = datetime.date.fromisoformat(last)
+    if day.toordinal() - number < FIRST.toordinal():
+        raise UsageError(f"{number} days before {last} is before {FIRST}, the first day there is")
     return [str(day - datetime.timedelta(days=n)) for n in range(1, number + 1)]
 
 
@@ -27,7 +36,7 @@ def days_from(first: str, last: str) -> list[str]:
 def places(out: str, table: str, days: Iterable[str], key: str = "event_date") -> dict[str, str]:
     """The partitions of a table that are stored, by day, in the order asked for."""
     system, root = filesystem(out)
-    prefix = out.rstrip("/") if "://" in out else root
+    prefix = located(out).rstrip("/")
     found = {}
     for day in days:
         own = f"{table}/{key}={day}"

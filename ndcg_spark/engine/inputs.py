@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from typing import Any, Protocol
 
@@ -13,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from ndcg_spark.ending import temporary
 from ndcg_spark.engine.sessions import (
     active_session,
     cores_of,
@@ -144,8 +142,7 @@ def from_arrow(table: pa.Table, spark: SparkSession) -> DataFrame:
     """An Arrow table as a DataFrame of this session."""
     plain = table.cast(pa.schema([_plain(field) for field in table.schema]))
     if sees_local_files(spark) and (plain.nbytes > IN_MESSAGE or spark.version.startswith("3.")):
-        place = tempfile.mkdtemp(prefix="ndcg_spark_table_")
-        atexit.register(shutil.rmtree, place, ignore_errors=True)
+        place = temporary("ndcg_spark_table_")
         pq.write_table(plain, f"{place}/table.parquet", row_group_size=2**18)
         return spark.read.parquet(place)
     if spark.version.startswith("3."):  # createDataFrame knows no Arrow there

@@ -130,7 +130,7 @@ def _toml(path: str, allowed: Mapping[str, str]) -> dict[str, Any]:
             content = tomllib.load(file)
     except OSError as problem:
         raise UsageError(f"cannot read the configuration {path!r}: {problem.strerror}") from None
-    except tomllib.TOMLDecodeError as problem:
+    except (ValueError, RecursionError) as problem:  # not TOML, not UTF-8, nested without end
         raise UsageError(f"the configuration {path!r} is not TOML: {problem}") from None
     values = {}
     for key, value in content.items():

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import logging
 import re
 import tempfile
 from collections.abc import Iterator, Sequence
 
 from pyspark.sql import DataFrame
 
+from ndcg_spark.ending import ending, watch
 from ndcg_spark.engine import sessions
 from ndcg_spark.engine.options import Job
 from ndcg_spark.engine.sessions import Engine, memory
@@ -20,6 +22,10 @@ from ndcg_spark.tables.read import translate
 
 # how engines say that their memory is full; a JVM that ran out of it is gone when it is asked again
 EXHAUSTED = re.compile(r"Resources exhausted|OutOfMemoryError|Java heap space")
+# a disk that takes no more, as the system, the JVM and Rust say it
+UNWRITTEN = re.compile(
+    r"[^\n]*(?:No space left on device|Disk quota exceeded|Read-only file system)[^\n]*"
+)
 MORE_MEMORY = (
     "Give it more (--conf spark.driver.memory=8g, on a cluster spark.executor.memory), or more "
     "partitions (--conf spark.sql.shuffle.partitions=N); evaluate has --plan window for queries "
@@ -33,9 +39,17 @@ def opened(job: Job, role: str = "input") -> Iterator[Engine]:
     engine = sessions.open_engine(job.engine, job.master, job.remote, job.settings, job.by_rows)
     try:
         yield engine
-    except Exception as problem:
-        raise translate(refused(problem), role) from problem.__cause__
-    finally:
+    except KeyboardInterrupt as problem:  # a busy engine may not stop: the process will end it
+        watch(getattr(problem, "exit_code", 130))
+        if not ending():
+            engine.stop()
+        raise
+    except BaseException as problem:
+        engine.stop()
+        if isinstance(problem, Exception):
+            raise translate(refused(problem), role) from problem.__cause__
+        raise
+    else:
         engine.stop()
 
 
@@ -71,6 +85,10 @@ def refused(problem: Exception) -> Exception:
     found = re.search(r"\bInputError: (E\d+): (.*)", str(problem))
     if found:
         return InputError(found[1], found[2].strip())
+    if unwritten := UNWRITTEN.search(str(problem)):
+        return InputError(
+            "E159", f"the output or the engine's scratch took no more: {unwritten[0]}"
+        )
     if isinstance(problem, ConnectionRefusedError) or EXHAUSTED.search(str(problem)):
         what = "the engine's memory was not enough, or the engine was ended from outside"
         return InputError("E143", f"{what}. {MORE_MEMORY}")
@@ -81,3 +99,24 @@ def refused(problem: Exception) -> Exception:
 def now() -> str:
     """The time for a manifest."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def quiet_logs(verbose: bool = False) -> None:
+    """The engines' own logs would repeat, in a hundred lines, what our one paragraph says."""
+    if verbose:
+        logging.getLogger("ndcg_spark").setLevel(logging.DEBUG)
+        return
+    for name in ("pyspark", "py4j"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+
+
+def cause(problem: Exception) -> str:
+    """The line that says what happened, out of an engine's many."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    notes = "\n".join(getattr(problem, "__notes__", ())).split("\n")
+    last = next((f" ({note.strip()})" for note in reversed(notes) if note.strip()), "")
+    causes = [line for line in lines if line.startswith("Caused by:")]
+    said = causes[-1] if causes else lines[0] if lines else ""
+    kind = type(problem).__name__
+    named = said if causes or kind in said else f"{kind}: {said}" if said else kind
+    return named[:500] + last[:500]

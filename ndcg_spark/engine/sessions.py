@@ -7,15 +7,19 @@ import contextlib
 import ctypes
 import importlib
 import importlib.util
+import logging
 import os
+import re
+import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import SparkSession
 
-from ndcg_spark.errors import UsageError
+from ndcg_spark.ending import temporary
+from ndcg_spark.errors import InputError, UsageError
 
 # what ndcg_spark relies on, wherever it runs; --conf wins
 SETTINGS = {
@@ -46,6 +50,7 @@ LOCAL = {
 }
 
 
+SECONDS_TO_ANSWER = 5.0
 PARTS_A_CORE = 16  # partitions of the embedded engine: small ones sort faster, and in the cache
 
 
@@ -216,6 +221,7 @@ def _spark(
 ) -> Engine:
     builder: Any = SparkSession.builder.appName("ndcg_spark")
     if remote:
+        _refuse_unreachable(remote)
         spark = builder.remote(remote).getOrCreate()
         _configure(spark, {**SETTINGS, **GATHERED, **conf})
         return Engine(spark, "spark connect", False, "local" in remote.split("?")[0])
@@ -232,9 +238,49 @@ def _spark(
         settings["spark.sql.shuffle.partitions"] = str(2 * (os.cpu_count() or 2))
     for key, value in {**settings, **conf}.items():
         builder = builder.config(key, value)
-    spark = builder.getOrCreate()
+    with contextlib.nullcontext() if submitted else _jvm_log():
+        spark = builder.getOrCreate()
     where = spark.conf.get("spark.master", master or "local[*]")
     return Engine(spark, f"spark {spark.version} ({where})", False, True)
+
+
+@contextlib.contextmanager
+def _jvm_log() -> Iterator[None]:
+    """A JVM that is started in the block writes its log to a file, and not between our lines.
+
+    The file goes when the program ends. Who wants to see the log sets the level of Python's logger
+    ``ndcg_spark`` to DEBUG (``--verbose``).
+    """
+    if logging.getLogger("ndcg_spark").isEnabledFor(logging.DEBUG):
+        yield
+        return
+    name = f"{temporary('ndcg_spark_log_')}/jvm.log"
+    with open(name, "wb") as log:
+        ours = os.dup(2)
+        os.dup2(log.fileno(), 2)
+        try:
+            yield
+        except Exception as problem:  # what the JVM said as it ended
+            with open(name, errors="replace") as said:
+                problem.add_note("".join(said.readlines()[-20:]))
+            raise
+        finally:
+            os.dup2(ours, 2)
+            os.close(ours)
+
+
+def _refuse_unreachable(remote: str) -> None:
+    """Refuse a server that does not answer: the client would try again for ten minutes."""
+    found = re.match(r"sc://(\[[^\]]*\]|[^:/;]+)(?::(\d+))?(?:[/;]|$)", remote)
+    if not found:
+        return
+    host, port = found[1].strip("[]"), int(found[2] or 15002)
+    try:
+        socket.create_connection((host, port), timeout=SECONDS_TO_ANSWER).close()
+    except (OSError, OverflowError) as problem:
+        raise InputError(
+            "E144", f"no Spark Connect server answers at {host}:{port} (--remote): {problem}"
+        ) from None
 
 
 def _configure(spark: SparkSession, settings: Mapping[str, str]) -> None:

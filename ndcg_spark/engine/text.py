@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ def interval(low: float | None, high: float | None) -> str:
 
 def text_table(rows: Sequence[Sequence[str]]) -> str:
     """Rows, the first being the heading, as an aligned table; all but the first column right."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
@@ -50,9 +52,43 @@ def plain(row: dict[str, Any]) -> dict[str, Any]:
     return {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in row.items()}
 
 
+def printable(text: str, kept: str = "") -> str:
+    r"""The text with what would steer a terminal, or break a line, written out.
+
+    >>> print(printable("doc\x1b[2J\n1"), printable("ein Maß"))
+    doc\x1b[2J\n1 ein Maß
+    """
+    return "".join(
+        sign if sign.isprintable() or sign in kept else sign.encode("unicode_escape").decode()
+        for sign in text
+    )
+
+
+class Printed(io.TextIOBase):
+    """A stream to which only lines of printable text go, whatever ids hold."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def write(self, text: str) -> int:
+        return self._out.write(text if text.isprintable() else printable(text, "\n\t"))
+
+    def flush(self) -> None:
+        self._out.flush()
+
+
+def markdown_text(text: str) -> str:
+    r"""Text that Markdown shows as it is, in one line of one cell.
+
+    >>> print(markdown_text("a|b <i>*x*</i> P_10 _y_"))
+    a\|b \<i\>\*x\*\</i\> P_10 \_y\_
+    """
+    return re.sub(r"([\\`*<>|\[\]&~$]|\b_|_\b)", r"\\\1", printable(text))
+
+
 def markdown_table(rows: Sequence[Sequence[str]]) -> str:
     """Rows, the first being the heading, as a Markdown table."""
-    lines = [f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in rows]
+    lines = [f"| {' | '.join(map(markdown_text, row))} |" for row in rows]
     return "\n".join([lines[0], "|---" + "|---:" * (len(rows[0]) - 1) + "|", *lines[1:]])
 
 

@@ -28,7 +28,7 @@ from ndcg_spark.evaluation.summary_kernel import AGGREGATE
 from ndcg_spark.evaluation.window_plan import lists_scored
 from ndcg_spark.measures import Measure, Policies, parse_measures, refuse_ties, resolve
 from ndcg_spark.tables.checks import EXAMPLES, refusal
-from ndcg_spark.tables.contracts import IDEALS, WEIGHTS
+from ndcg_spark.tables.contracts import IDEALS, WEIGHTS, same_ids
 from ndcg_spark.tables.small import stage_rows
 from ndcg_spark.tables.write import Output
 from ndcg_spark.version import __version__
@@ -70,6 +70,9 @@ def _read(job: EvaluateJob, engine: Engine) -> tuple[Inputs, DataFrame | None, D
         else None
         for contract, source in ((WEIGHTS, job.weights), (IDEALS, job.ideals))
     )
+    for role, table in (("weights", weights), ("ideals", ideals)):
+        if table is not None:
+            same_ids(table, inputs.qrels, (role, "qrels"), ["query_id"])
     return inputs, weights, ideals
 
 

@@ -21,7 +21,7 @@ from ndcg_spark.evaluation.summary_kernel import (
     wide_sums,
 )
 from ndcg_spark.measures import Measure
-from ndcg_spark.tables.contracts import WEIGHTS, conform
+from ndcg_spark.tables.contracts import WEIGHTS, conform, same_ids
 from ndcg_spark.tables.segments import ALL, WEIGHTED, segment_text
 
 
@@ -61,7 +61,9 @@ def _segmented(
         return scores.select(*columns, F.lit(ALL).alias("segment"), one)
     segments = [F.struct(F.lit(ALL).alias("segment"), one)]
     if weights is not None:
-        scores = scores.join(_one_weight(weights), "query_id", "left")
+        own = _one_weight(weights)
+        same_ids(own, scores, ("weights", "scores"), ["query_id"])
+        scores = scores.join(own, "query_id", "left")
         segments.append(F.struct(F.lit(WEIGHTED).alias("segment"), F.col("weight")))
     if by:
         segments.append(F.struct(segment_text(by).alias("segment"), one))

@@ -9,10 +9,10 @@ from ndcg_spark.measures.catalog import *
 from ndcg_spark.measures.catalog import MEASURES as MEASURES
 from ndcg_spark.measures.names import parse_measure as parse_measure
 from ndcg_spark.measures.names import parse_measures as parse_measures
-from ndcg_spark.measures.names import resolve as resolve
 from ndcg_spark.measures.policies import Policies as Policies
 from ndcg_spark.measures.scoring import prepared as prepared
 from ndcg_spark.measures.scoring import refuse_ties as refuse_ties
+from ndcg_spark.measures.scoring import resolve as resolve
 from ndcg_spark.measures.scoring import scores as scores
 
 if not TYPE_CHECKING:  # derived from the registry; type checkers see the imports

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from ndcg_spark.errors import DiscountWarning, UsageError, nearest, unknown
+from ndcg_spark.errors import UsageError, nearest, unknown
 from ndcg_spark.measures.base import FunctionMeasure, Measure, Spelling, spellings
 from ndcg_spark.measures.batch import Array, Batch
-from ndcg_spark.measures.discounts import diverges
-from ndcg_spark.measures.gains import gain, imported
+from ndcg_spark.measures.gains import imported
 
 DIALECTS = ("ndcg_spark", "trec_eval", "trec_eval9")
 _OFFICIAL = [
@@ -129,24 +127,6 @@ def parse_measures(
     return list(dict.fromkeys(found))
 
 
-def resolve(wanted: list[Measure], rel: float = 1.0, global_gains: object = None) -> list[Measure]:
-    """The measures with the evaluation's threshold and gains where they have none of their own.
-
-    Warns once for each discount under which one query's value does not converge.
-    """
-    own = None if global_gains is None else gain(global_gains)
-    resolved = [measure.with_defaults(rel, own) for measure in wanted]
-    for name in dict.fromkeys(measure.discount() for measure in resolved):
-        if diverges(name):
-            warnings.warn(
-                f"under the discount {name} the value of one query does not converge as lists "
-                "grow; compare systems by log2 or power:b with b <= 1",
-                DiscountWarning,
-                stacklevel=3,
-            )
-    return resolved
-
-
 def _of_ir_measures(item: object) -> bool:
     return any(base.__module__.split(".")[0] == "ir_measures" for base in type(item).__mro__)
 
@@ -243,9 +223,8 @@ def _decimal(text: str, name: str) -> float:
 def _lookup(name: str, dialect: str) -> tuple[Spelling, str | None]:
     """The spelling for a name; `ndcg_cut_10` is `ndcg_cut` with a cut-off."""
     stem, _, last = name.rpartition("_")
-    tries: list[tuple[str, str | None]] = [(name, None)]
-    if stem and re.fullmatch(r"\d*\.?\d+", last):
-        tries.append((stem, last))
+    split = bool(stem and re.fullmatch(r"\d*\.?\d+", last))
+    tries: list[tuple[str, str | None]] = [(name, None), (stem, last)][: 1 + split]
     known_names = spellings()
     folded = {known.casefold(): known for known in known_names}
     for attempt, cut in tries:

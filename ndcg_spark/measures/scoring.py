@@ -5,15 +5,20 @@ from __future__ import annotations
 import dataclasses
 import os
 import traceback
+import warnings
 from collections.abc import Sequence
 
 import numpy as np
 
-from ndcg_spark.errors import InputError, UsageError
+from ndcg_spark.errors import DiscountWarning, InputError, UsageError
 from ndcg_spark.measures import ties
 from ndcg_spark.measures.base import Measure
 from ndcg_spark.measures.batch import Array, Batch, Ints, Mask, counts_before
+from ndcg_spark.measures.discounts import diverges
+from ndcg_spark.measures.gains import gain
 from ndcg_spark.measures.policies import Policies
+
+MOST = 1000
 
 
 def prepared(batch: Batch, policies: Policies) -> Batch:
@@ -160,3 +165,26 @@ def _without_grades(batch: Batch, gone: Mask) -> Batch:
         grade_count=batch.grade_count[kept],
         grade_gain=None if batch.grade_gain is None else batch.grade_gain[kept],
     )
+
+
+def resolve(wanted: list[Measure], rel: float = 1.0, global_gains: object = None) -> list[Measure]:
+    """The measures with the evaluation's threshold and gains where they have none of their own.
+
+    Warns once for each discount under which one query's value does not converge.
+
+    Raises:
+        UsageError: for more than `MOST` measures: each is a value of every query.
+    """
+    if len(wanted) > MOST:
+        raise UsageError(f"{len(wanted)} measures in one call; {MOST} are the most it takes")
+    own = None if global_gains is None else gain(global_gains)
+    resolved = [measure.with_defaults(rel, own) for measure in wanted]
+    for name in dict.fromkeys(measure.discount() for measure in resolved):
+        if diverges(name):
+            warnings.warn(
+                f"under the discount {name} the value of one query does not converge as lists "
+                "grow; compare systems by log2 or power:b with b <= 1",
+                DiscountWarning,
+                stacklevel=3,
+            )
+    return resolved

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from typing import Any
 
+from ndcg_spark.ending import temporary
 from ndcg_spark.evaluation.api import EvaluateJob
 
 MEASURES = "nDCG,nDCG@10,nDCG(gain='exp2')@10,AP,RR,P@10,R@100,Judged@10"
@@ -20,15 +21,16 @@ def demo_job(flags: Mapping[str, Any], config: str | None = None) -> Any:
 
     The data is copied out of the package first: it may be inside a zip.
     """
-    place = tempfile.mkdtemp(prefix="ndcg_spark_demo_")
+    place = temporary("ndcg_spark_sample_")
     for name in FILES:
         source = importlib.resources.files("ndcg_spark.sample").joinpath(name)
         with source.open("rb") as packed, open(os.path.join(place, name), "wb") as copy:
             shutil.copyfileobj(packed, copy)
-    given = {
+    given: dict[str, Any] = {
         "qrels": f"{place}/qrels.parquet",
         "runs": [f"{place}/runs.parquet"],
         "measure": [MEASURES],
-        "out": f"{place}/tables",
     }
+    if "out" not in flags:
+        given["out"] = tempfile.mkdtemp(prefix="ndcg_spark_demo_") + "/tables"
     return EvaluateJob.read({**given, **flags}, config)

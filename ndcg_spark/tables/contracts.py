@@ -167,13 +167,18 @@ def swapped(role: str, missing: Sequence[str], there: Sequence[str]) -> str:
     return f"It looks like {what}: are --runs and --qrels swapped? " if found else ""
 
 
-def same_ids(runs: DataFrame, qrels: DataFrame, roles: tuple[str, str] = ("runs", "qrels")) -> None:
+def same_ids(
+    runs: DataFrame,
+    qrels: DataFrame,
+    roles: tuple[str, str] = ("runs", "qrels"),
+    names: Sequence[str] = ("query_id", "doc_id"),
+) -> None:
     """Refuse two tables whose ids differ in type: 1 never meets "01" by a silent cast.
 
     Raises:
         InputError: E140, naming both types.
     """
-    for name in ("query_id", "doc_id"):
+    for name in names:
         left, right = runs.schema[name].dataType, qrels.schema[name].dataType
         if left != right:
             raise InputError(

@@ -15,7 +15,7 @@ from pyspark.sql import types as T
 from ndcg_spark.errors import InputError, NdcgSparkError, UsageError
 from ndcg_spark.tables.contracts import ANY_RUNS, Contract, conform
 from ndcg_spark.tables.listing import GLOB, refuse_empty, refuse_glob
-from ndcg_spark.tables.paths import data_files, filesystem
+from ndcg_spark.tables.paths import data_files, filesystem, located
 
 TABLE = "table:"
 # a cluster's defaults must not hide lost files
@@ -153,12 +153,12 @@ def read_table(
         _look(role, source)
 
     def read() -> DataFrame:
-        reader = spark.read.options(**STRICT)
-        found = reader.parquet(source)
+        reader, place = spark.read.options(**STRICT), located(source)
+        found = reader.parquet(place)
         if spark.version.startswith("3."):  # its reader does not widen
             return found
         wide = T.StructType([_widened(field) for field in found.schema.fields])
-        return found if wide == found.schema else reader.schema(wide).parquet(source)
+        return found if wide == found.schema else reader.schema(wide).parquet(place)
 
     return _attempt(role, source, read)
 

@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 from pyspark.sql import DataFrame
 
+from ndcg_spark.ending import cleaned_by
 from ndcg_spark.errors import InputError
 from ndcg_spark.redaction import redacted
 from ndcg_spark.tables import links
@@ -33,6 +34,8 @@ from ndcg_spark.tables.paths import filesystem, located, overlapping
 from ndcg_spark.tables.store import Store, decoded
 
 HIDDEN = ".ndcg_spark"
+KEYS = {"run_id", "query_id", "doc_id", "measure", "value", "segment", "arm"}
+_DONE: list[str] = []
 _VALUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:+-]*")
 
 
@@ -56,6 +59,8 @@ class Output:
         for key, value in (partition or {}).items():
             if not (re.fullmatch(r"[A-Za-z_]\w*", key) and _VALUE.fullmatch(value)):
                 raise InputError("E151", f"bad partition {key}={value!r}; write date=2026-11-29")
+            if key.casefold() in KEYS:
+                raise InputError("E151", _taken(key))
         self.out = out
         self.partition = "/".join(f"{key}={value}" for key, value in (partition or {}).items())
         system, root = filesystem(out)
@@ -82,19 +87,23 @@ class Output:
         self._refuse_files([HIDDEN, self._work, *tables])
         for table in tables:
             self._same_layout(table)
-        try:
+        with self._refusing():
             self._store.make(self._work)
             self._lock.take(self.out)
-        except OSError as problem:
-            raise InputError("E153", f"cannot write to {self.out!r}: {problem}") from None
-        try:
+        with cleaned_by(self._clean_up):
             self._recover()
             yield
-        finally:
-            self._store.remove(self._scratch)
-            if not self._published:
-                self._store.remove(f"{self._work}/{self._attempt}")
-            self._lock.release()
+
+    def _clean_up(self) -> None:
+        """Remove what is not published, and the lock; once the rest is away, nothing is left."""
+        for name in [self._scratch] + [f"{self._work}/{self._attempt}"] * (not self._published):
+            for _ in range(3):  # an engine that was not told to stop may still be writing
+                try:
+                    self._store.remove(name)
+                    break
+                except OSError:  # the next run removes what stays
+                    time.sleep(0.1)
+        self._lock.release()
 
     def staged(self, table: str) -> str:
         """Where this run writes a table before it is published (a location for the engine)."""
@@ -115,10 +124,12 @@ class Output:
     def write_json(self, table: str, name: str, content: Mapping[str, Any]) -> None:
         """Stage a JSON file (the manifest) as a table of its own; no secret gets into it."""
         folder = f"{self._work}/{self._attempt}/{table}"
-        self._store.make(folder)
         text = json.dumps(_shown(content), indent=1, sort_keys=True, default=str)
-        with self._store.fs.open_output_stream(self._store.path(f"{folder}/{name}")) as stream:
-            stream.write(text.encode())
+        with self._refusing():
+            self._store.make(folder)
+            place = self._store.path(f"{folder}/{name}")
+            with self._store.fs.open_output_stream(place) as stream:
+                stream.write(text.encode())
 
     def read_json(self, table: str, name: str) -> dict[str, Any] | None:
         """What `write_json` wrote, as it is published; None where there is none.
@@ -133,9 +144,10 @@ class Output:
     def write_empty(self, table: str, schema: pa.Schema) -> None:
         """Stage a table without rows: engines write no file for it, and so no columns."""
         folder = f"{self._work}/{self._attempt}/{table}"
-        self._store.make(folder)
         path = self._store.path(f"{folder}/part-00000.parquet")
-        pq.write_table(schema.empty_table(), path, filesystem=self._store.fs)
+        with self._refusing():
+            self._store.make(folder)
+            pq.write_table(schema.empty_table(), path, filesystem=self._store.fs)
 
     def publish(self, tables: Sequence[str], optional: Sequence[str] = ()) -> None:
         """Put the staged tables in place, all at once (`links`) or the last one last (`copies`).
@@ -150,16 +162,13 @@ class Output:
         self._refuse_files(tables)
         for table in tables:
             self._same_layout(table)
-            if not self._store.files(f"{self._work}/{self._attempt}/{table}"):
-                raise InputError(
-                    "E158",
-                    f"the engine wrote no {table!r} that can be seen at {self.staged(table)!r}: it "
-                    "has another file system there; give an --out that all machines see alike",
-                )
+            self._refuse_unseen(table)
         gone = [t for t in optional if t not in tables and self._store.exists(self._target(t))]
         self._lock.check(self.out)
-        self._layout().publish(self._attempt, tables, gone)
+        with self._refusing():
+            self._layout().publish(self._attempt, tables, gone)
         self._published = True
+        _DONE.append(self.partition)
 
     def snapshot(self, tables: Sequence[str]) -> dict[str, list[str]]:
         """Locations of tables as they are published now, all of one run.
@@ -196,6 +205,32 @@ class Output:
             for other in self._store.children(HIDDEN):
                 links.expire(self._store, f"{HIDDEN}/{other}", time.time())
 
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """A file system that refuses is a message."""
+        try:
+            yield
+        except OSError as problem:
+            raise InputError("E153", f"cannot write to {self.out!r}: {problem}") from None
+
+    def _refuse_unseen(self, table: str) -> None:
+        """Refuse a table that is not where we look, or has the partition's key as a column."""
+        folder = f"{self._work}/{self._attempt}/{table}"
+        files = self._store.files(folder)
+        if not files:
+            raise InputError(
+                "E158",
+                f"the engine wrote no {table!r} that can be seen at {self.staged(table)!r}: it has "
+                "another file system there; give an --out that all machines see alike",
+            )
+        keys = [part.partition("=")[0] for part in self.partition.split("/") if part]
+        for name in [name for name in files if keys and name.endswith(".parquet")][:1]:
+            path = self._store.path(f"{folder}/{name}")
+            columns = {c.casefold() for c in pq.read_schema(path, filesystem=self._store.fs).names}
+            for key in keys:
+                if key.casefold() in columns:
+                    raise InputError("E151", _taken(key))
+
     def _refuse_files(self, names: Sequence[str]) -> None:
         for name in names:
             if self._store.kind(name) == pafs.FileType.File:
@@ -220,6 +255,18 @@ class Output:
 
     def _location(self, name: str) -> str:
         return f"{self._prefix}/{name}"
+
+
+def _taken(key: str) -> str:
+    return (
+        f"the partition key {key!r} is a column of the tables already, whose values it would hide; "
+        "take another, as in date=2026-11-29"
+    )
+
+
+def publications() -> int:
+    """How many times this process has published something."""
+    return len(_DONE)
 
 
 def _shown(value: Any) -> Any:

@@ -15,7 +15,6 @@ import pytest
 from ndcg_spark.arrays.xxhash import xxhash64
 from tests.xxhash64 import xxhash64 as by_hand
 
-
 DAY = "2026-11-29"
 T = dt.datetime(2026, 11, 29, 10, tzinfo=dt.UTC)
 # (impression, documents in order, clicks)
