@@ -30,6 +30,7 @@ from ndcg_spark.stats.sample_size import detectable as detectable
 from ndcg_spark.stats.sample_size import sample_size as sample_size
 from ndcg_spark.tables.read import read_qrels as read_qrels
 from ndcg_spark.tables.read import read_run as read_run
+from ndcg_spark.tables.write import published as published
 from ndcg_spark.version import __version__ as __version__
 
 if not TYPE_CHECKING:  # the functions above, and every measure of the registry

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 HIDDEN = "***"
 # a name that ends in one of these words (ConnectionPassword, fs.s3a.secret.key), and one that is a
@@ -42,3 +44,12 @@ def redacted(text: str) -> str:
     for pattern, shown in _PATTERNS:
         text = pattern.sub(shown, text)
     return text
+
+
+def redacted_in(value: Any) -> Any:
+    """The value with every text in it redacted: mappings and lists all through."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, Mapping):
+        return {key: redacted_in(item) for key, item in value.items()}
+    return [redacted_in(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -171,7 +171,8 @@ def test_ids_do_not_steer_terminals_or_markdown(tmp_path, run_cli):
     bad = "q\x1b[2J\n|<script>`*"
     columns = {"query_id": [bad], "doc_id": ["d"]}
     pq.write_table(pa.table({**columns, "score": [1.0]}), tmp_path / "r.parquet")
-    pq.write_table(pa.table({**columns, "relevance": [1]}), tmp_path / "q.parquet")
+    judged = {"query_id": [bad, bad], "doc_id": ["d", "\x1be"], "relevance": [1, 2]}
+    pq.write_table(pa.table(judged), tmp_path / "q.parquet")
     inputs = ("--qrels", tmp_path / "q.parquet", "--runs", tmp_path / "r.parquet")
     for command in (("evaluate", "--per-query"), ("evaluate", "--per-query", "--format", "trec"),
                     ("evaluate", "--per-query", "--format", "json"), ("explain",)):  # fmt: skip

@@ -9,7 +9,8 @@ from ndcg_spark.errors import InputError, UsageError
 from ndcg_spark.evaluation.inputs import Inputs
 from ndcg_spark.evaluation.options import ImportTrecJob, PrepareJob
 from ndcg_spark.tables import trec_files
-from ndcg_spark.tables.write import Output, write_bucketed
+from ndcg_spark.tables.small import write_bucketed
+from ndcg_spark.tables.write import Output
 
 
 def prepare(job: PrepareJob) -> dict[str, str]:

@@ -79,6 +79,10 @@ class Copies:
         found = self._current()
         return str(found["attempt"]) if found else None
 
+    def tables(self) -> list[str]:
+        """The tables that were published."""
+        return sorted((self._current() or {}).get("tables", {}))
+
     def readable(self, tables: Sequence[str]) -> dict[str, list[str]]:
         """The files of the tables as published now; a directory where no run of ours wrote it."""
         known = (self._current() or {}).get("tables", {})

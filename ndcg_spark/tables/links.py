@@ -60,8 +60,7 @@ class Links:
 
     def recover(self) -> None:
         """Give each table of the current generation its link: a run may have died before."""
-        current = self.current()
-        for table in self._store.children(f"{self._work}/{current}") if current else ():
+        for table in self.tables():
             place = self._store.path(self._place(table))
             if not os.path.lexists(place):
                 os.makedirs(os.path.dirname(place), exist_ok=True)
@@ -73,6 +72,11 @@ class Links:
         """The name of the published generation."""
         link = self._store.path(f"{self._work}/{CURRENT}")
         return os.readlink(link) if os.path.islink(link) else None
+
+    def tables(self) -> list[str]:
+        """The tables of the current generation."""
+        current = self.current()
+        return self._store.children(f"{self._work}/{current}") if current else []
 
     def readable(self, tables: Sequence[str]) -> dict[str, list[str]]:
         """Where the tables as published now lie, whatever is published later."""

@@ -22,11 +22,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs as pafs
-from pyspark.sql import DataFrame
 
 from ndcg_spark.ending import cleaned_by
 from ndcg_spark.errors import InputError
-from ndcg_spark.redaction import redacted
+from ndcg_spark.redaction import redacted, redacted_in
 from ndcg_spark.tables import links
 from ndcg_spark.tables.copies import Copies
 from ndcg_spark.tables.locks import Lock
@@ -124,7 +123,7 @@ class Output:
     def write_json(self, table: str, name: str, content: Mapping[str, Any]) -> None:
         """Stage a JSON file (the manifest) as a table of its own; no secret gets into it."""
         folder = f"{self._work}/{self._attempt}/{table}"
-        text = json.dumps(_shown(content), indent=1, sort_keys=True, default=str)
+        text = json.dumps(redacted_in(content), indent=1, sort_keys=True, default=str)
         with self._refusing():
             self._store.make(folder)
             place = self._store.path(f"{folder}/{name}")
@@ -170,13 +169,14 @@ class Output:
         self._published = True
         _DONE.append(self.partition)
 
-    def snapshot(self, tables: Sequence[str]) -> dict[str, list[str]]:
-        """Locations of tables as they are published now, all of one run.
+    def snapshot(self, tables: Sequence[str] | None = None) -> dict[str, list[str]]:
+        """Locations of tables (default: of all) as they are published now, all of one run.
 
         They hold what they hold for `links.KEEP_SECONDS` after the next run (`links`), or until it
         has ended (`copies`). A table that is not there has no location.
         """
         layout = self._layout()
+        tables = layout.tables() if tables is None else tables
         found = layout.readable(tables)
         return {table: [self._location(name) for name in found[table]] for table in tables}
 
@@ -269,19 +269,23 @@ def publications() -> int:
     return len(_DONE)
 
 
-def _shown(value: Any) -> Any:
-    """The value with every text in it redacted."""
-    if isinstance(value, str):
-        return redacted(value)
-    if isinstance(value, Mapping):
-        return {key: _shown(item) for key, item in value.items()}
-    return [_shown(item) for item in value] if isinstance(value, (list, tuple)) else value
+def published(out: str, partition: Mapping[str, str] | None = None) -> dict[str, list[str]]:
+    """Where the tables of an output lie as one run published them, whatever is published later.
 
+    Who reads one table needs no more than its directory, ``OUT/per_query``. Who reads several, or
+    reads for long while a nightly job may replace them, asks here once, and gives each table's
+    locations to ``spark.read.parquet(*locations)``: they hold what they hold for a quarter of an
+    hour after they were replaced (in object stores: until they are replaced).
 
-def write_bucketed(table: DataFrame, name: str, buckets: int) -> None:
-    """Write a catalog table in buckets by query_id, replacing one of that name.
+    Args:
+        out: what a job was given as ``out``
+        partition: the one that was written, ``{"date": "2026-11-29"}``
 
-    Tables with equally many buckets meet without a shuffle.
+    Returns:
+        By table, directories or files; empty where no job has published anything.
+
+    Raises:
+        InputError: E156 for a file system without a client here, E157 where our own files are
+            damaged.
     """
-    by_query = table.write.mode("overwrite").bucketBy(buckets, "query_id").sortBy("query_id")
-    by_query.format("parquet").saveAsTable(name)
+    return Output(out, partition).snapshot()

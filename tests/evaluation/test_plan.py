@@ -8,7 +8,7 @@ from pyspark.sql import types as T
 import ndcg_spark as nd
 from ndcg_spark.engine.shuffle import SHUFFLE
 from ndcg_spark.measures import Policies
-from ndcg_spark.tables.write import write_bucketed
+from ndcg_spark.tables.small import write_bucketed
 from tests.reference import collection, values
 
 pytestmark = pytest.mark.every_engine
