@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO_OUT ?= demo_tables
 TWO := -n 2 --dist loadfile # two processes, each with an engine of its own
 
-.PHONY: demo test quick mutants simulations oldest bench check format sample docs dist clean
+.PHONY: demo test quick mutants simulations fuzz soak oldest bench check format sample docs dist clean
 
 demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 	$(BIN)/ndcg-spark demo --engine sail --out $(DEMO_OUT)
@@ -24,6 +24,12 @@ mutants: $(VENV)/.dev ## break the numbers on purpose: which breaks do the tests
 
 simulations: $(VENV)/.dev ## what intervals, tests and verdicts promise, against simulated data (minutes)
 	$(BIN)/python -m tools.simulations $(SIMULATIONS)
+
+fuzz: $(VENV)/.dev ## ten million random names, texts and configurations (an hour; FUZZ="0.1" for fewer)
+	$(BIN)/python -m tools.fuzz $(or $(FUZZ),10)
+
+soak: $(VENV)/.dev ## 200 nights with kills at any moment, against one clean run (half an hour)
+	$(BIN)/python -m tools.soak $(SOAK)
 
 oldest: ## the end-to-end tests on the oldest supported Spark line
 	$(PYTHON) -m venv .venv35

@@ -83,9 +83,13 @@ def checked_value(what: str, value: Any, hint: Any) -> Any:
             raise unknown(what, str(value), allowed)
         return value
     if hint is float and isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not math.isfinite(value):
-            raise UsageError(f"{what} must be a finite number, not {value!r}")
-        return float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # a whole number beyond them
+            number = math.inf
+        if not math.isfinite(number):
+            raise UsageError(f"{what} must be a finite number, not {str(value)[:40]}")
+        return number
     if type(value) is not hint:
         raise UsageError(f"{what} must be of type {hint.__name__}, not {value!r}")
     return value

@@ -107,7 +107,7 @@ def _pairs(text: str) -> dict[float, float]:
 def _float(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise UsageError(f"{value!r} in a gain map is not a number") from None
 
 
