@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO_OUT ?= demo_tables
 TWO := -n 2 --dist loadfile # two processes, each with an engine of its own
 
-.PHONY: demo test quick mutants simulations fuzz soak oldest bench check format sample docs dist clean
+.PHONY: demo test quick mutants simulations fuzz soak matrix bench check format sample docs dist clean
 
 demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 	$(BIN)/ndcg-spark demo --engine sail --out $(DEMO_OUT)
@@ -31,12 +31,8 @@ fuzz: $(VENV)/.dev ## ten million random names, texts and configurations (an hou
 soak: $(VENV)/.dev ## 200 nights with kills at any moment, against one clean run (half an hour)
 	$(BIN)/python -m tools.soak $(SOAK)
 
-oldest: ## the end-to-end tests on the oldest supported Spark line
-	$(PYTHON) -m venv .venv35
-	.venv35/bin/python -m pip install -q 'pyspark==3.5.*' 'pandas<2.3' 'pyarrow<18' 'numpy<2' pytest
-	JAVA_HOME=$$(tools/ensure_java.sh .venv35/bin/python) .venv35/bin/python -m pytest -q --engine spark \
-	    -W 'ignore:distutils' -W ignore::ResourceWarning -W ignore::pytest.PytestUnraisableExceptionWarning \
-	    tests/engine/test_engines.py tests/evaluation/test_summaries.py tests/test_submit.py
+matrix: ## the end-to-end tests on every supported line of Spark (an hour; MATRIX="3.5 4.0" for some)
+	$(PYTHON) -m tools.matrix $(MATRIX)
 
 bench: $(VENV)/.bench ## all benchmarks against the peers; BENCH="--rows 2_000_000" for a small one
 	JAVA_HOME=$$(tools/ensure_java.sh $(BIN)/python) $(BIN)/python -m benchmarks $(BENCH)
@@ -53,7 +49,7 @@ format: $(VENV)/.dev
 sample: $(VENV)/.dev ## make the sample data anew (seeded: the same files)
 	$(BIN)/python tools/make_sample.py
 
-docs: $(VENV)/.dev ## the measure reference, from the registry
+docs: $(VENV)/.dev ## the references of measures and errors
 	$(BIN)/python tools/make_docs.py
 
 dist: ## the zip for `spark-submit --py-files`
@@ -77,4 +73,4 @@ $(VENV)/.bench: $(VENV)/.venv pyproject.toml
 	touch $@ $(VENV)/.demo
 
 clean:
-	rm -rf $(VENV) .venv35 bench_data dist build .pytest_cache .mypy_cache .ruff_cache *.egg-info $(DEMO_OUT)
+	rm -rf $(VENV) .matrix bench_data dist build .pytest_cache .mypy_cache .ruff_cache *.egg-info $(DEMO_OUT)

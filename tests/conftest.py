@@ -22,6 +22,7 @@ TREC_SAMPLE = Path(__file__).resolve().parents[2] / "shared" / "trec_sample"
 
 def pytest_addoption(parser):
     parser.addoption("--engine", default="sail", choices=["sail", "spark", "connect"])
+    parser.addoption("--spark-conf", action="append", default=[], help="a setting, KEY=VALUE")
 
 
 NEED_SPARK = {"engine", "spark", "run_cli"}
@@ -41,7 +42,8 @@ def engine(request, tmp_path_factory):
     """The engine under test, with two shuffle partitions."""
     name = request.config.getoption("--engine")
     server = None
-    few = {"spark.sql.shuffle.partitions": "2"}
+    given = (item.partition("=") for item in request.config.getoption("--spark-conf"))
+    few = {"spark.sql.shuffle.partitions": "2", **{key: value for key, _, value in given}}
     if name == "sail":
         found = open_engine("sail", conf=few)
     elif name == "spark":

@@ -1,6 +1,8 @@
-"""The measure reference is what the registry says today."""
+"""The references are what the code says today."""
 
+import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -9,11 +11,40 @@ from ndcg_spark.clicks.options import ClicksJob
 from ndcg_spark.comparison.options import CompareJob
 from ndcg_spark.distinguish.options import DistinguishabilityJob
 from ndcg_spark.evaluation.options import EvaluateJob
-from tools.make_docs import TARGET, reference
+from tools.make_docs import CODES, DOCS, PAGES
 
 
-def test_the_measure_reference_is_current():
-    assert TARGET.read_text() == reference(), "run `make docs`"
+@pytest.mark.parametrize("name", PAGES)
+def test_the_references_are_current(name):
+    assert (DOCS / name).read_text() == PAGES[name](), "run `make docs`"
+
+
+def _messages(tree):
+    """The texts of a module, of which what is put in is any text, as regular expressions."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(
+                re.escape(part.value) if isinstance(part, ast.Constant) else ".*"
+                for part in node.values
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield re.escape(node.value)
+
+
+def test_every_error_code_is_explained():
+    """Each code of the source has an entry, whose example is made of the source's own words."""
+    explained = tomllib.loads(CODES.read_text())
+    used, texts = set(), set()
+    for path in (DOCS.parent / "ndcg_spark").rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        used |= set(re.findall(r"\"(E\d{3})[\" ]", path.read_text()))
+        texts |= {text for text in _messages(tree) if len(text.replace(".*", "")) > 12}
+    assert list(explained) == sorted(used)
+    for code, (cause, remedy, example) in explained.items():
+        assert cause.endswith("."), code
+        assert remedy.endswith("."), code
+        own = [text for text in texts if re.search(text, example)]
+        assert max(len(text.replace(".*", "")) for text in own) > 12, (code, example)
 
 
 def test_every_measure_documents_an_example():
@@ -48,7 +79,7 @@ def test_the_configurations_that_ship(path):
 
 PROSE = [
     *(CONF.parent.glob("*.md")),
-    *(path for path in (CONF.parent / "docs").glob("*.md") if path != TARGET),
+    *(path for path in (CONF.parent / "docs").glob("*.md") if path.name not in PAGES),
 ]
 
 
