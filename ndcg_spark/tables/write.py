@@ -86,10 +86,10 @@ class Output:
         self._refuse_files([HIDDEN, self._work, *tables])
         for table in tables:
             self._same_layout(table)
-        with self._refusing():
-            self._store.make(self._work)
-            self._lock.take(self.out)
-        with cleaned_by(self._clean_up):
+        with cleaned_by(self._clean_up):  # from before the lock is ours: a signal may come between
+            with self._refusing():
+                self._store.make(self._work)
+                self._lock.take(self.out)
             self._recover()
             yield
 
