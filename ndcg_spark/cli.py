@@ -30,7 +30,7 @@ from ndcg_spark.comparison.text import print_comparison
 from ndcg_spark.distinguish.job import distinguishability_job
 from ndcg_spark.distinguish.options import DistinguishabilityJob
 from ndcg_spark.distinguish.text import print_distinguished
-from ndcg_spark.ending import as_program, leave_if_told, watch
+from ndcg_spark.ending import as_program, ending, leave, watch
 from ndcg_spark.engine.options import Job, add_flags
 from ndcg_spark.engine.running import cause, quiet_logs
 from ndcg_spark.engine.text import Printed, printable
@@ -80,7 +80,8 @@ def command(name: str) -> int:
 def _program(arguments: list[str]) -> int:
     with as_program(_interrupted):
         code = _run(arguments)
-        leave_if_told(code)
+        if ending():
+            leave(code)
     return code
 
 

@@ -69,7 +69,7 @@ def _end(number: int, _: object) -> NoReturn:
 
 def ending() -> bool:
     """Whether the program is on its way out, so that nothing is worth waiting for."""
-    return _Ending.program
+    return _Ending.begun
 
 
 def watch(code: int) -> None:
@@ -110,12 +110,6 @@ def leave(code: int) -> None:
         with contextlib.suppress(OSError, ValueError):
             stream.flush()
     os._exit(code)
-
-
-def leave_if_told(code: int) -> None:
-    """`leave`, if a signal has told the program to end."""
-    if _Ending.begun:
-        leave(code)
 
 
 _MADE: list[str] = []

@@ -149,16 +149,20 @@ def connect_server(folder: Path) -> tuple[subprocess.Popen, str]:
             cwd=folder,
             start_new_session=True,
         )
+    awaited(server, port, folder / "log")
+    return server, f"sc://127.0.0.1:{port}"
+
+
+def awaited(server: subprocess.Popen, port: int, log: Path) -> None:
+    """Wait until a server that was started listens on loopback."""
     deadline = time.monotonic() + 180
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            break
+    while time.monotonic() < deadline and server.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return server, f"sc://127.0.0.1:{port}"
-        time.sleep(0.3)
+                return
+        time.sleep(0.1)
     stop(server)
-    raise RuntimeError("the Spark Connect server did not start:\n" + (folder / "log").read_text())
+    raise RuntimeError(f"the server did not start:\n{Path(log).read_text()}")
 
 
 def stop(server: subprocess.Popen) -> None:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import ndcg_spark
-from tests.conftest import free_port, stop
+from tests.conftest import awaited, free_port, stop
 
 PACKAGE = Path(ndcg_spark.__file__).parent
 
@@ -146,28 +146,15 @@ def test_a_fresh_standalone_sail_server(place, tmp_path):
             env={**os.environ, "SAIL_EXECUTION__COLLECT_STATISTICS": "false"},
         )  # fmt: skip
     try:
-        deadline = time.monotonic() + 60
-        done = None
-        while time.monotonic() < deadline:
-            done = subprocess.run(
-                [sys.executable, "-c", "import sys, ndcg_spark as nd\n"
-                 "from pyspark.sql import SparkSession\n"
-                 "SparkSession.builder.remote(sys.argv[1]).getOrCreate()\n"
-                 "print(nd.evaluate(sys.argv[2], sys.argv[3], 'nDCG').count())",
-                 f"sc://127.0.0.1:{port}", place / "run.parquet", place / "qrels.parquet"],
-                capture_output=True, text=True,
-            ) if _listens(port) else None  # fmt: skip
-            if done:
-                break
-            time.sleep(0.1)
-        assert done is not None
+        awaited(server, port, tmp_path / "log")
+        done = subprocess.run(
+            [sys.executable, "-c", "import sys, ndcg_spark as nd\n"
+             "from pyspark.sql import SparkSession\n"
+             "SparkSession.builder.remote(sys.argv[1]).getOrCreate()\n"
+             "print(nd.evaluate(sys.argv[2], sys.argv[3], 'nDCG').count())",
+             f"sc://127.0.0.1:{port}", place / "run.parquet", place / "qrels.parquet"],
+            capture_output=True, text=True,
+        )  # fmt: skip
         assert (done.returncode, done.stdout) == (0, "8000\n"), done.stderr[-2000:]
     finally:
         stop(server)
-
-
-def _listens(port):
-    import socket
-
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0

@@ -59,17 +59,15 @@ def content(out: pathlib.Path, table: str) -> list[str]:
     return found
 
 
-def leftovers(out: pathlib.Path) -> list[str]:
-    """What lies in our own directories but for the published and the replaced generations."""
-    left = []
-    for work in (out / ".ndcg_spark").iterdir():
-        names = {p.name for p in work.iterdir()}
-        kept = {"current", os.readlink(work / "current")}
-        for name in names:
-            if name.startswith("replaced-"):
-                kept |= {name, name.removeprefix("replaced-")}
-        left += [f"{work.name}/{name}" for name in names - kept]
-    return left
+def unpublished(work: pathlib.Path) -> set[str]:
+    """What lies in a directory of ours but for what is published now or was a moment ago."""
+    names = {p.name for p in work.iterdir()}
+    current = work / "current"
+    kept = {"current", "current.json", os.readlink(current) if current.is_symlink() else ""}
+    for name in names:
+        if name.startswith("replaced-"):
+            kept |= {name, name.removeprefix("replaced-")}
+    return names - kept
 
 
 def main(nights: int = 200, seed: int = 1) -> int:
@@ -117,7 +115,8 @@ def main(nights: int = 200, seed: int = 1) -> int:
         tables = sorted(p.name for p in (place / "clean").iterdir()
                         if p.name[0] != "." and "manifest" not in p.name)  # fmt: skip
         wrong = [t for t in tables if content(place / "out", t) != content(place / "clean", t)]
-        left = leftovers(place / "out")
+        works = (place / "out" / ".ndcg_spark").iterdir()
+        left = [f"{work.name}/{name}" for work in works for name in unpublished(work)]
         stray = [p.name for p in (place / "tmp").iterdir() if "ndcg_spark" in p.name]
         rows = sum(len(content(place / "out", t)) for t in tables)
         took = time.monotonic() - start

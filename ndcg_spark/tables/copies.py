@@ -19,7 +19,7 @@ from typing import Any
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.tables.links import ATTEMPT
-from ndcg_spark.tables.store import Store, decoded
+from ndcg_spark.tables.store import Store, decoded, in_partition
 
 CURRENT = "current.json"
 JOURNAL = "journal.json"
@@ -139,7 +139,7 @@ class Copies:
         self._store.write(f"{self._work}/{name}", json.dumps(content).encode(), by)
 
     def _place(self, table: str) -> str:
-        return "/".join(part for part in (table, self._partition) if part)
+        return in_partition(table, self._partition)
 
 
 def _wanted(file: str) -> bool:

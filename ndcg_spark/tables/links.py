@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 
 from ndcg_spark.errors import InputError
-from ndcg_spark.tables.store import Store
+from ndcg_spark.tables.store import Store, in_partition
 
 KEEP_SECONDS = 900.0
 CURRENT = "current"
@@ -128,7 +128,7 @@ class Links:
                 shutil.copy2(here, there)
 
     def _place(self, table: str) -> str:
-        return "/".join(part for part in (table, self._partition) if part)
+        return in_partition(table, self._partition)
 
 
 def possible(store: Store, work: str) -> bool:

@@ -103,6 +103,15 @@ class Store:
             return
 
 
+def in_partition(table: str, partition: str) -> str:
+    """The name of a table's partition; of the table where it is whole.
+
+    >>> in_partition("per_query", "date=2026-11-29"), in_partition("per_query", "")
+    ('per_query/date=2026-11-29', 'per_query')
+    """
+    return f"{table}/{partition}" if partition else table
+
+
 def decoded(content: bytes, what: str) -> Any:
     """The JSON that a file of ours holds.
 

@@ -11,6 +11,7 @@ The protocol for the tables of one run (and one partition of them):
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import time
@@ -30,7 +31,7 @@ from ndcg_spark.tables import links
 from ndcg_spark.tables.copies import Copies
 from ndcg_spark.tables.locks import Lock
 from ndcg_spark.tables.paths import filesystem, located, overlapping
-from ndcg_spark.tables.store import Store, decoded
+from ndcg_spark.tables.store import Store, decoded, in_partition
 
 HIDDEN = ".ndcg_spark"
 KEYS = {"run_id", "query_id", "doc_id", "measure", "value", "segment", "arm"}
@@ -106,7 +107,7 @@ class Output:
 
     def staged(self, table: str) -> str:
         """Where this run writes a table before it is published (a location for the engine)."""
-        return self._location(f"{self._work}/{self._attempt}/{table}")
+        return self._location(self._staged(table))
 
     def scratch(self, name: str) -> str:
         """Where this run may keep a table that is not published (a location for the engine)."""
@@ -122,7 +123,7 @@ class Output:
 
     def write_json(self, table: str, name: str, content: Mapping[str, Any]) -> None:
         """Stage a JSON file (the manifest) as a table of its own; no secret gets into it."""
-        folder = f"{self._work}/{self._attempt}/{table}"
+        folder = self._staged(table)
         text = json.dumps(redacted_in(content), indent=1, sort_keys=True, default=str)
         with self._refusing():
             self._store.make(folder)
@@ -142,7 +143,7 @@ class Output:
 
     def write_empty(self, table: str, schema: pa.Schema) -> None:
         """Stage a table without rows: engines write no file for it, and so no columns."""
-        folder = f"{self._work}/{self._attempt}/{table}"
+        folder = self._staged(table)
         path = self._store.path(f"{folder}/part-00000.parquet")
         with self._refusing():
             self._store.make(folder)
@@ -165,7 +166,7 @@ class Output:
         gone = [t for t in optional if t not in tables and self._store.exists(self._target(t))]
         self._lock.check(self.out)
         with self._refusing():
-            self._layout().publish(self._attempt, tables, gone)
+            self._layout.publish(self._attempt, tables, gone)
         self._published = True
         _DONE.append(self.partition)
 
@@ -175,7 +176,7 @@ class Output:
         They hold what they hold for `links.KEEP_SECONDS` after the next run (`links`), or until it
         has ended (`copies`). A table that is not there has no location.
         """
-        layout = self._layout()
+        layout = self._layout
         tables = layout.tables() if tables is None else tables
         found = layout.readable(tables)
         return {table: [self._location(name) for name in found[table]] for table in tables}
@@ -188,6 +189,7 @@ class Output:
     def _scratch(self) -> str:
         return f"{self._work}/scratch-{self._id}"
 
+    @functools.cached_property
     def _layout(self) -> links.Links | Copies:
         """How this file system publishes."""
         kind = links.Links if links.possible(self._store, self._work) else Copies
@@ -195,7 +197,7 @@ class Output:
 
     def _recover(self) -> None:
         """Finish an interrupted publication and drop what dead runs left."""
-        layout = self._layout()
+        layout = self._layout
         layout.recover()
         names = self._store.children(self._work)
         dead = [name for name in names if name.startswith(("scratch-", "lock."))]
@@ -215,7 +217,7 @@ class Output:
 
     def _refuse_unseen(self, table: str) -> None:
         """Refuse a table that is not where we look, or has the partition's key as a column."""
-        folder = f"{self._work}/{self._attempt}/{table}"
+        folder = self._staged(table)
         files = self._store.files(folder)
         if not files:
             raise InputError(
@@ -251,7 +253,10 @@ class Output:
             )
 
     def _target(self, table: str) -> str:
-        return "/".join(part for part in (table, self.partition) if part)
+        return in_partition(table, self.partition)
+
+    def _staged(self, table: str) -> str:
+        return f"{self._work}/{self._attempt}/{table}"
 
     def _location(self, name: str) -> str:
         return f"{self._prefix}/{name}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -17,8 +15,8 @@ from ndcg_spark.errors import InputError
 from ndcg_spark.tables import locks
 from ndcg_spark.tables.paths import filesystem
 from ndcg_spark.tables.write import Output
-from tests.conftest import free_port, stop
-from tests.tables.test_write import KEPT_OPEN, TABLES, Dying, Killed, publish, stage
+from tests.conftest import awaited, free_port, stop
+from tests.tables.test_write import TABLES, killed_run, pinned_texts, publish
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +28,7 @@ def server(tmp_path_factory):
             [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
             stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.1)
+    awaited(running, port, log.name)
     yield f"http://127.0.0.1:{port}"
     stop(running)
 
@@ -66,41 +59,15 @@ def keys(location):
     return {f.path[len(path) + 1 :] for f in listed if f.type == pafs.FileType.File}
 
 
-def texts(out):
-    """What the published files say, read as it is told."""
-    said = set()
-    for places in Output(out).snapshot(TABLES).values():
-        (place,) = places
-        system, path = filesystem(place)
-        with system.open_input_stream(path) as stream:
-            said.add(json.loads(stream.read())["text"])
-    return said
-
-
 def test_a_kill_before_or_after_any_request(bucket, monkeypatch):
     steps = 0
     while True:
         out = f"{bucket}/{steps}"
         publish(out, "old")
-        left = [steps]
-        output = Output(out)
-        output._store.fs = Dying(output._store.fs, left)
-        killed = False
-        with monkeypatch.context() as patch:
-            patch.setattr(locks, "HEARTBEAT_SECONDS", 1e6)
-            output._lock._mine["born"] = "another process, that has ended"
-            context = output.writing()
-            KEPT_OPEN.append(context)
-            try:
-                context.__enter__()
-                stage(output, "new")
-                output.publish(TABLES)
-                context.__exit__(None, None, None)
-            except Killed:
-                killed = True
-        assert texts(out) in ({"old"}, {"new"})
+        killed = killed_run(out, steps, monkeypatch)
+        assert pinned_texts(out) in ({"old"}, {"new"})
         publish(out, "again")
-        assert texts(out) == {"again"}
+        assert pinned_texts(out) == {"again"}
         left_over = {k for k in keys(out) if not k.startswith(tuple(f"{t}/" for t in TABLES))}
         assert left_over == {".ndcg_spark/whole/current.json"}
         assert len(keys(out)) == 5  # three files, the manifest under its plain name, current.json

@@ -9,13 +9,15 @@ import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
+from pyarrow import fs as pafs
 
 from ndcg_spark.errors import InputError
 from ndcg_spark.tables import links, locks, store
+from ndcg_spark.tables.paths import filesystem
 from ndcg_spark.tables.write import Output
+from tools.soak import unpublished
 
 TABLES = ("per_query", "aggregate", "manifest")
 
@@ -52,25 +54,18 @@ def found(out, partition="", tables=TABLES):
 
 
 def leftovers(out, slug="whole"):
-    """What lies in our directory, but for what is published now or was a moment ago."""
-    work = out / ".ndcg_spark" / slug
-    names = {p.name for p in work.iterdir()}
-    current = work / "current"
-    kept = {"current", "current.json", os.readlink(current) if current.is_symlink() else ""}
-    for name in names:
-        if name.startswith("replaced-"):
-            kept |= {name, name.removeprefix("replaced-")}
-    return names - kept
+    return unpublished(out / ".ndcg_spark" / slug)
 
 
 def pinned_texts(out):
     """What the tables of one run say, read as it is told."""
     texts = set()
-    for table, places in Output(str(out)).snapshot(TABLES).items():
-        assert places, table
-        files = [f for p in map(Path, places) for f in ([p] if p.is_file() else p.glob("*.json"))]
-        assert len(files) == 1
-        texts.add(json.loads(files[0].read_text())["text"])
+    for (place,) in Output(str(out)).snapshot(TABLES).values():
+        system, path = filesystem(place)
+        if system.get_file_info(path).type == pafs.FileType.Directory:
+            (path,) = (f.path for f in system.get_file_info(pafs.FileSelector(path)))
+        with system.open_input_stream(path) as stream:
+            texts.add(json.loads(stream.read())["text"])
     return texts
 
 
@@ -103,7 +98,7 @@ class Dying:
         return call
 
 
-def _killed_run(out, survive, monkeypatch):
+def killed_run(out, survive, monkeypatch):
     """Publish "new", stopped before one of the calls that change anything; whether it was."""
     output = Output(str(out))
     left = [survive]
@@ -139,7 +134,7 @@ def test_a_kill_before_or_after_any_step(tmp_path, monkeypatch, layout, old):
                 (out / table).mkdir(parents=True)
                 name = "_manifest.json" if table == "manifest" else "part-0.json"
                 (out / table / name).write_text('{"text": "old"}')
-        killed = _killed_run(out, steps, monkeypatch)
+        killed = killed_run(out, steps, monkeypatch)
         if killed and layout == "links":
             assert found(out) in ({"old"}, {"new"}, set()) if old else ({"new"}, set())
             for table in TABLES:
@@ -165,7 +160,7 @@ def test_an_interrupted_switch_is_finished_by_the_next_run(tmp_path, monkeypatch
         out.mkdir()
         if old:
             publish(out, "old")
-        killed = _killed_run(out, steps, monkeypatch)
+        killed = killed_run(out, steps, monkeypatch)
         work = out / ".ndcg_spark" / "whole"
         done = ((work / "current").is_symlink() and found(
             work / "current") == {"new"}) or (work / "journal.json").exists()  # fmt: skip
