@@ -5,12 +5,12 @@ BIN := $(VENV)/bin
 DEMO_OUT ?= demo_tables
 TWO := -n 2 --dist loadfile # two processes, each with an engine of its own
 
-.PHONY: demo test quick mutants simulations fuzz soak matrix bench check format sample docs dist clean
+.PHONY: demo test quick long mutants simulations fuzz soak matrix bench check format sample docs dist lock audit clean
 
 demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 	$(BIN)/ndcg-spark demo --engine sail --out $(DEMO_OUT)
 
-test: $(VENV)/.dev ## all tests: kernels, the three engines, spark-submit
+test: $(VENV)/.dev ## all tests but the `long` ones: kernels, the three engines, spark-submit
 	JAVA_HOME=$$(tools/ensure_java.sh $(BIN)/python) && export JAVA_HOME && \
 	$(BIN)/python -m pytest -q $(TWO) && \
 	$(BIN)/python -m pytest -q $(TWO) --engine spark -m every_engine && \
@@ -52,8 +52,20 @@ sample: $(VENV)/.dev ## make the sample data anew (seeded: the same files)
 docs: $(VENV)/.dev ## the references of measures and errors
 	$(BIN)/python tools/make_docs.py
 
-dist: ## the zip for `spark-submit --py-files`
-	$(PYTHON) tools/make_zip.py dist
+long: $(VENV)/.dev ## the tests of minutes: faults on a cluster, what is shipped
+	JAVA_HOME=$$(tools/ensure_java.sh $(BIN)/python) && export JAVA_HOME && \
+	$(BIN)/python -m pytest -q -m long
+
+dist: $(VENV)/.dev ## wheel, source archive, and the zip for `spark-submit --py-files` with the jobs
+	$(BIN)/python -m build -q --no-isolation --outdir dist
+	$(BIN)/python tools/make_zip.py dist
+
+lock: $(VENV)/.dev ## dev.lock anew: the versions that development and CI install
+	$(BIN)/uv pip compile -q pyproject.toml --extra dev --extra bench --universal --upgrade \
+	    --python-version 3.11 --no-annotate --custom-compile-command 'make lock' -o dev.lock
+
+audit: $(VENV)/.dev ## known weaknesses in what dev.lock names (asks PyPI's advisory database)
+	$(BIN)/pip-audit --strict --disable-pip --no-deps -r dev.lock
 
 $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)
@@ -64,12 +76,12 @@ $(VENV)/.demo: $(VENV)/.venv pyproject.toml
 	$(BIN)/python -m pip install -q -e '.[sail]'
 	touch $@
 
-$(VENV)/.dev: $(VENV)/.venv pyproject.toml
-	$(BIN)/python -m pip install -q -e '.[dev]'
+$(VENV)/.dev: $(VENV)/.venv pyproject.toml dev.lock
+	$(BIN)/python -m pip install -q -c dev.lock -e '.[dev]'
 	touch $@ $(VENV)/.demo
 
-$(VENV)/.bench: $(VENV)/.venv pyproject.toml
-	$(BIN)/python -m pip install -q -e '.[bench]'
+$(VENV)/.bench: $(VENV)/.venv pyproject.toml dev.lock
+	$(BIN)/python -m pip install -q -c dev.lock -e '.[bench]'
 	touch $@ $(VENV)/.demo
 
 clean:

@@ -47,6 +47,24 @@ def test_every_error_code_is_explained():
         assert max(len(text.replace(".*", "")) for text in own) > 12, (code, example)
 
 
+def test_every_fault_has_its_test():
+    """Each row of docs/faults.md names tests that are there, or says that nothing happens."""
+    rows = re.findall(r"^\| (?!fault|-)(.*) \|$", (DOCS / "faults.md").read_text(), re.M)
+    assert len(rows) > 45
+    for row in rows:
+        *_, engines, tests = row.split(" | ")
+        named = re.findall(r"`(tests/[a-z_/]+\.py)::(test_\w+)`", tests)
+        assert named or "**not seen**" in row, row
+        texts = [(DOCS.parent / path).read_text() for path, _ in named]
+        found = [
+            re.search(rf"^def {name}\(", text, re.M)
+            for text, (_, name) in zip(texts, named, strict=True)
+        ]
+        assert all(found), row
+        if "S" in engines or "C" in engines:
+            assert any(re.search("every_engine|cluster|connect", text) for text in texts), row
+
+
 def test_every_measure_documents_an_example():
     import doctest
     import inspect

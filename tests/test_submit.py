@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -18,18 +18,20 @@ ROOT = Path(__file__).resolve().parents[1]
 SAMPLE = Path(sample.__file__).parent
 
 
-def submit(folder, *arguments, conf=()):
+def submit(folder, *arguments, conf=(), master="local[2]", modules=()):
     """spark-submit a job from the zip, with nothing of the repository on the path."""
     packed = make_zip(folder / "dist")
-    job = shutil.copy(ROOT / "jobs" / arguments[0], folder)
+    with zipfile.ZipFile(packed) as archive:
+        job = archive.extract(f"jobs/{arguments[0]}", folder)
     settings = [
         "spark.driver.host=127.0.0.1",
         "spark.ui.enabled=false",
         "spark.sql.shuffle.partitions=2",
         *conf,
     ]
-    command = [spark_home() / "bin" / "spark-submit", "--master", "local[2]"]
-    command += ["--driver-java-options", FAST_JVM, "--py-files", packed]
+    command = [spark_home() / "bin" / "spark-submit", "--master", master]
+    command += ["--driver-java-options", FAST_JVM]
+    command += ["--py-files", ",".join(map(str, [packed, *modules]))]
     command += [word for setting in settings for word in ("--conf", setting)]
     return subprocess.run(
         [*map(str, command), job, *map(str, arguments[1:])],

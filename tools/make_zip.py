@@ -1,4 +1,7 @@
-"""Zip the package for `spark-submit --py-files`. usage: make_zip.py DIR"""
+"""Zip the package for `spark-submit --py-files`, with the jobs and their settings to unzip from it.
+
+usage: make_zip.py DIR
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,11 @@ def make_zip(folder: pathlib.Path) -> pathlib.Path:
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / f"ndcg_spark-{version}.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
-        for path in sorted((ROOT / "ndcg_spark").rglob("*")):
-            if path.is_file() and "__pycache__" not in path.parts:
-                packed.write(path, path.relative_to(ROOT))
+        packed.write(ROOT / "LICENSE", "LICENSE")
+        for folder_name in ("ndcg_spark", "jobs", "conf"):
+            for path in sorted((ROOT / folder_name).rglob("*")):
+                if path.is_file() and "__pycache__" not in path.parts:
+                    packed.write(path, path.relative_to(ROOT))
     return target
 
 
