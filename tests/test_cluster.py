@@ -166,7 +166,7 @@ def finished(job: subprocess.Popen, folder: Path, *, within: float = 300) -> str
 
 def rows(path: Path) -> pa.Table:
     """A stored table in an order of its own: all columns but values."""
-    table = pq.read_table(path)
+    table = pa.Table.from_pylist(pq.read_table(path).to_pylist())
     keys = [c for c in table.column_names if not pa.types.is_floating(table.schema.field(c).type)]
     return table.sort_by([(key, "ascending") for key in keys])
 
@@ -216,7 +216,12 @@ def expected(collection, tmp_path_factory) -> Path:
     """The same evaluation on the embedded engine, in a process of its own."""
     out = tmp_path_factory.mktemp("expected") / "out"
     done = subprocess.run(
-        [sys.executable, "-m", "ndcg_spark.cli", *map(str, evaluation(collection, out))],
+        [
+            Path(sys.executable).parent / "ndcg-spark",
+            *evaluation(collection, out),
+            "--engine",
+            "sail",
+        ],
         capture_output=True,
         text=True,
         timeout=300,

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from ndcg_spark.ending import temporary
 from ndcg_spark.engine.sessions import (
@@ -146,7 +147,8 @@ def from_arrow(table: pa.Table, spark: SparkSession) -> DataFrame:
         pq.write_table(plain, f"{place}/table.parquet", row_group_size=2**18)
         return spark.read.parquet(place)
     if spark.version.startswith("3."):  # createDataFrame knows no Arrow there
-        return spark.createDataFrame(plain.to_pandas())
+        rows = list(zip(*(column.to_pylist() for column in plain.columns), strict=True))
+        return spark.createDataFrame(rows, from_arrow_schema(plain.schema))
     return spark.createDataFrame(plain)
 
 

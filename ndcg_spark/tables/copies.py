@@ -12,6 +12,7 @@ sees both copies between the first and the last step. A journal lets the next ru
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -126,7 +127,7 @@ class Copies:
         return self._store.files(self._place(table))
 
     def _current(self) -> dict[str, Any] | None:
-        content = self._store.read(f"{self._work}/{CURRENT}")
+        content = self._store.read(f"{self._work}/{CURRENT}") or self._about_to_be()
         if content is None:
             return None
         what = repr(self._store.path(f"{self._work}/{CURRENT}"))
@@ -134,6 +135,16 @@ class Copies:
         if not (isinstance(found, dict) and isinstance(found.get("tables"), dict)):
             raise InputError("E157", f"{what} is damaged: it names no tables")
         return found
+
+    def _about_to_be(self) -> bytes | None:
+        """The next `current.json`, whole, where the old one is gone: see `Store.replace`."""
+        for name in self._store.children(self._work) if not self._store.overwrites else ():
+            if name.startswith(f"{CURRENT}."):
+                content = self._store.read(f"{self._work}/{name}")
+                with contextlib.suppress(ValueError):
+                    json.loads(content or b"")
+                    return content
+        return None
 
     def _write(self, name: str, content: Mapping[str, Any], by: str) -> None:
         self._store.write(f"{self._work}/{name}", json.dumps(content).encode(), by)

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs as pafs
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.tables.hdfs import open_hdfs
 
 _URL = re.compile(r"([A-Za-z][\w+.-]+):(?://([^/?#]*))?(.*)", re.DOTALL)
 # what pyarrow calls a file system that others know by other names
@@ -57,14 +58,33 @@ def filesystem(location: str) -> tuple[pafs.FileSystem, str]:
     try:
         system, start = pafs.FileSystem.from_uri(f"{scheme}://{host}/{settings}")
     except (OSError, ValueError, ImportError) as problem:
-        raise InputError(
-            "E156",
-            f"no client for the file system of {location!r} here: "
-            f"{str(problem).splitlines()[0]}; there are: paths, file:, s3:, gs:, abfs: and (with "
-            "libhdfs) hdfs:",
-        ) from None
+        system, start = _other_client(scheme, host, location, str(problem)), ""
     # the path as it is: a URL's escapes are not Hadoop's
     return system, f"{start.rstrip('/')}{path}".rstrip("/") or "/"
+
+
+def _other_client(scheme: str, host: str, location: str, problem: str) -> pafs.FileSystem:
+    """HDFS by hdfs-native, where that is installed.
+
+    Raises:
+        InputError: E156 where there is no client.
+    """
+    hadoop = scheme in ("hdfs", "viewfs")
+    try:
+        if hadoop:
+            return open_hdfs(scheme, host)
+        remedy = "there are: paths, file:, s3:, gs:, abfs:, hdfs:"
+    except ImportError:
+        remedy = (
+            "give libhdfs its HADOOP_HOME and CLASSPATH=$(hadoop classpath --glob), or install "
+            "'ndcg-spark[hdfs]', which needs neither"
+        )
+    except (OSError, ValueError) as refused:
+        problem, remedy = str(refused), "is it the name node's, or a name service's?"
+    what = problem.splitlines()[0] if problem else "it says nothing"
+    raise InputError(
+        "E156", f"no client for the file system of {location!r} here: {what}; {remedy}"
+    )
 
 
 def _s3_settings() -> str:

@@ -9,11 +9,13 @@ from typing import Any
 from pyarrow import fs as pafs
 
 from ndcg_spark.errors import InputError
+from ndcg_spark.tables.hdfs import OVERWRITING
 
 
 class Store:
     """A directory and all below it, by names relative to it.
 
+    overwrites: a rename replaces a file in one step
     objects: names are keys of an object store: a file appears whole when it is closed, and nothing
         can be renamed
     """
@@ -21,8 +23,9 @@ class Store:
     def __init__(self, system: pafs.FileSystem, root: str) -> None:
         self.fs, self.root = system, root.rstrip("/") or "/"
         self.local = isinstance(system, pafs.LocalFileSystem)
-        kinds = ("s3", "gcs", "abfs")
-        self.objects = getattr(system, "type_name", "") in kinds
+        kind = getattr(system, "type_name", "")
+        self.objects = kind in ("s3", "gcs", "abfs")
+        self.overwrites = self.local or kind == OVERWRITING
 
     def path(self, name: str) -> str:
         return f"{self.root}/{name}" if name else self.root
@@ -77,7 +80,7 @@ class Store:
 
     def replace(self, name: str, to: str) -> None:
         """Rename a file over another."""
-        if not self.local and self.exists(to):  # HDFS has no rename over a file
+        if not self.overwrites and self.exists(to):  # libhdfs does not rename over a file
             self.fs.delete_file(self.path(to))
         self.fs.move(self.path(name), self.path(to))
 
