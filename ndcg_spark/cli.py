@@ -3,59 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import json
 import sys
 import traceback
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NoReturn, TextIO, cast
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
-from ndcg_spark.clicks.bias_job import click_bias
-from ndcg_spark.clicks.job import click_days
-from ndcg_spark.clicks.labels_job import click_labels
-from ndcg_spark.clicks.options import (
-    ClickBiasJob,
-    ClickLabelsJob,
-    ClicksJob,
-    ImportUbiJob,
-    InterleavingJob,
-)
-from ndcg_spark.clicks.teams_job import interleaving_days
-from ndcg_spark.clicks.text import print_bias, print_clicks, print_interleaving
-from ndcg_spark.clicks.ubi_job import import_ubi
-from ndcg_spark.comparison.job import compare_job
-from ndcg_spark.comparison.options import CompareJob
-from ndcg_spark.comparison.text import print_comparison
-from ndcg_spark.distinguish.job import distinguishability_job
-from ndcg_spark.distinguish.options import DistinguishabilityJob
-from ndcg_spark.distinguish.text import print_distinguished
+from ndcg_spark.commands import COMMANDS, say
 from ndcg_spark.ending import as_program, ending, leave, watch
-from ndcg_spark.engine.options import Job, add_flags
+from ndcg_spark.engine.options import add_flags
 from ndcg_spark.engine.running import cause, quiet_logs
-from ndcg_spark.engine.text import Printed, printable
 from ndcg_spark.errors import (
-    CheckError,
-    DiscountWarning,
-    InputWarning,
-    JoinWarning,
     NdcgSparkError,
     UsageError,
     nearest,
 )
-from ndcg_spark.evaluation.explain_job import explained
-from ndcg_spark.evaluation.explain_text import print_explanation
-from ndcg_spark.evaluation.job import evaluated
-from ndcg_spark.evaluation.options import EvaluateJob, ExplainJob, ImportTrecJob, PrepareJob
-from ndcg_spark.evaluation.prepare import import_trec, prepare
-from ndcg_spark.evaluation.text import print_evaluation
-from ndcg_spark.measures import catalogue
 from ndcg_spark.redaction import redacted
-from ndcg_spark.sample.demo import demo_job
 from ndcg_spark.tables.write import publications
 from ndcg_spark.version import __version__
-
-Command = Callable[[dict[str, Any]], None]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -92,7 +56,7 @@ def _run(arguments: list[str]) -> int:
         given = _parse(arguments)
         given.pop("run")(given)
     except NdcgSparkError as problem:
-        _say(f"error: {problem}")
+        say(f"error: {problem}")
         return problem.exit_code
     except BrokenPipeError:  # `| head` is not an error
         sys.stderr.close()
@@ -106,7 +70,7 @@ def _run(arguments: list[str]) -> int:
         if verbose:
             print(redacted(traceback.format_exc()), file=sys.stderr)
         more = "" if verbose else " (--verbose shows where)"
-        _say(f"unexpected error: {cause(problem)}{more}")
+        say(f"unexpected error: {cause(problem)}{more}")
         return 1
     return 0
 
@@ -114,17 +78,7 @@ def _run(arguments: list[str]) -> int:
 def _interrupted() -> None:
     n = publications()
     kept = f"what was published before ({n}) is whole" if n else "nothing was published"
-    _say(f"interrupted; {kept}")
-
-
-def _say(text: str) -> None:
-    """One message, without secrets and without what would steer a terminal."""
-    print(f"ndcg-spark: {printable(redacted(text))}", file=sys.stderr)
-
-
-def _out() -> TextIO:
-    """Where results go."""
-    return cast(TextIO, Printed(sys.stdout))
+    say(f"interrupted; {kept}")
 
 
 def _parse(arguments: list[str]) -> dict[str, Any]:
@@ -156,144 +110,3 @@ def _parse(arguments: list[str]) -> dict[str, Any]:
         flags = ["--config", *(f"--{key.replace('_', '-')}" for key in (job.keys() if job else ()))]
         raise UsageError(f"{name}: unknown argument {stray[0]!r}{nearest(stray[0], flags)}")
     return values
-
-
-def _evaluate(given: dict[str, Any]) -> None:
-    config = given.pop("config", None)
-    job = EvaluateJob.read(given, config)
-    _run_evaluation(job)
-
-
-WARNINGS = (DiscountWarning, InputWarning, JoinWarning)  # that are ours to show
-
-
-def _run_evaluation(job: Any) -> None:
-    with _warned(), evaluated(job) as found:
-        _announce(found.engine, job)
-        print_evaluation(found, job.format, job.per_query, job.quiet, _out())
-
-
-@contextlib.contextmanager
-def _warned() -> Iterator[None]:
-    """Our warnings at the end, each once."""
-    with warnings.catch_warnings(record=True) as caught:
-        for kind in WARNINGS:
-            warnings.simplefilter("always", kind)
-        yield
-    for text in {str(w.message) for w in caught if issubclass(w.category, WARNINGS)}:
-        _say(f"warning: {text}")
-
-
-def _announce(engine: str, job: Job) -> None:
-    if not job.quiet:
-        _say(f"engine {engine}")
-
-
-def _explain(given: dict[str, Any]) -> None:
-    job = ExplainJob.read(given, given.pop("config", None))
-    with _warned():
-        found = explained(job)
-    _announce(found.engine, job)
-    print_explanation(found, job.format, job.show, _out())
-
-
-def _import_trec(given: dict[str, Any]) -> None:
-    job = ImportTrecJob.read(given, given.pop("config", None))
-    for table, found in import_trec(job).items():
-        print(f"{table}: {found['rows']} rows in {found['path']}")
-
-
-def _prepare(given: dict[str, Any]) -> None:
-    job = PrepareJob.read(given, given.pop("config", None))
-    for role, name in prepare(job).items():
-        print(f"{role}: table:{name}")
-
-
-def _clicks(given: dict[str, Any]) -> None:
-    job = ClicksJob.read(given, given.pop("config", None))
-    found = click_days(job)
-    print_clicks(found, job.format, _out())
-    if found.broken:
-        raise CheckError("; ".join(found.broken))
-
-
-def _interleaving(given: dict[str, Any]) -> None:
-    job = InterleavingJob.read(given, given.pop("config", None))
-    print_interleaving(interleaving_days(job), job.format, _out())
-
-
-def _import_ubi(given: dict[str, Any]) -> None:
-    job = ImportUbiJob.read(given, given.pop("config", None))
-    found = import_ubi(job)
-    if job.format == "json":
-        print(json.dumps({"command": "import-ubi", **found}, indent=1))
-        return
-    for name, n in found["counts"].items():
-        print(f"{name} {n}")
-    for table, path in found["tables"].items():
-        print(f"{table}: {path}")
-
-
-def _compare(given: dict[str, Any]) -> None:
-    job = CompareJob.read(given, given.pop("config", None))
-    found = compare_job(job)
-    _announce(found.engine, job)
-    print_comparison(found, job.format, _out())
-    if found.broken:
-        raise CheckError("; ".join(found.broken))
-
-
-def _distinguishability(given: dict[str, Any]) -> None:
-    job = DistinguishabilityJob.read(given, given.pop("config", None))
-    found = distinguishability_job(job)
-    _announce(found.engine, job)
-    print_distinguished(found, job.format, _out())
-
-
-def _click_labels(given: dict[str, Any]) -> None:
-    job = ClickLabelsJob.read(given, given.pop("config", None))
-    found = click_labels(job)
-    for grade, n in found["judgements"].items():
-        print(f"relevance {grade:g}: {n} judgements")
-    print(f"qrels: {found['path']}")
-
-
-def _click_bias(given: dict[str, Any]) -> None:
-    job = ClickBiasJob.read(given, given.pop("config", None))
-    print_bias(click_bias(job), job.format, _out())
-
-
-def _demo(given: dict[str, Any]) -> None:
-    job = demo_job(given, given.pop("config", None))
-    _run_evaluation(job)
-
-
-def _measures(given: dict[str, Any]) -> None:
-    rows = [["measure", "trec_eval", "parameters", "definition"]]
-    for measure in catalogue():
-        trec = ", ".join(filter(None, (measure.trec, measure.trec_cut)))
-        names = ", ".join(measure.parameters())
-        rows.append([measure.canonical, trec or "-", names or "-", measure.summary()])
-    for row in rows:
-        print("\t".join(row))
-
-
-COMMANDS: dict[str, tuple[Command, type[Job] | None, str]] = {
-    "evaluate": (_evaluate, EvaluateJob, "evaluate runs against qrels"),
-    "explain": (_explain, ExplainJob, "which queries lost most, and which of their documents"),
-    "import-trec": (_import_trec, ImportTrecJob, "TREC text files to Parquet"),
-    "compare": (_compare, CompareJob, "did it get better? systems or arms compared"),
-    "distinguishability": (
-        _distinguishability,
-        DistinguishabilityJob,
-        "which discount and cut-off tells rankers apart",
-    ),
-    "clicks": (_clicks, ClicksJob, "a day of impressions to mergeable state, summary and trend"),
-    "interleaving": (_interleaving, InterleavingJob, "which of two interleaved rankers wins"),
-    "import-ubi": (_import_ubi, ImportUbiJob, "User Behavior Insights (OpenSearch) to impressions"),
-    "click-labels": (_click_labels, ClickLabelsJob, "judgements from clicks"),
-    "click-bias": (_click_bias, ClickBiasJob, "propensities, and estimates corrected by them"),
-    "prepare": (_prepare, PrepareJob, "runs and qrels as tables in buckets by query"),
-    "measures": (_measures, None, "list the measures"),
-    "demo": (_demo, EvaluateJob, "evaluate the sample data that ships with the package"),
-}

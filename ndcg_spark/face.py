@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ndcg_spark import clicks as clicks
+from ndcg_spark import plot as plot
 from ndcg_spark import theory as theory
 from ndcg_spark.comparison.api import compare as compare
 from ndcg_spark.comparison.api import discriminative_power as discriminative_power
@@ -34,7 +35,7 @@ from ndcg_spark.tables.write import published as published
 from ndcg_spark.version import __version__ as __version__
 
 if not TYPE_CHECKING:  # the functions above, and every measure of the registry
-    _ROOMS = {"clicks", "theory"}
+    _ROOMS = {"clicks", "plot", "theory"}
     __all__ = [
         "__version__",
         *(

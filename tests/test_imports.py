@@ -23,14 +23,17 @@ FLOORS = [
     {"stats"},
     {"tables"},
     {"engine"},
+    {"plot"},
     {"evaluation", "clicks", "theory"},
     {"comparison", "distinguish"},
+    {"report"},
     {"sample"},
+    {"commands"},
     {"cli"},
     {"__main__"},
 ]
 FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-FEATURES = {"evaluation", "clicks", "comparison", "distinguish"}
+FEATURES = {"evaluation", "clicks", "comparison", "distinguish", "report"}
 # a feature's room has these, and each means the same everywhere
 SHAPE = ("api", "options", "job", "text")
 # modules of a feature that only make plans out of plans
@@ -247,8 +250,8 @@ sys.meta_path.insert(0, Missing())
 import ndcg_spark.cli
 from ndcg_spark.errors import UsageError
 from ndcg_spark.stats.distributions import studentized_range_above
-from ndcg_spark.theory import plot_curves
-for call in (lambda: studentized_range_above(3.0, 3, 10), lambda: plot_curves([], "x.svg")):
+from ndcg_spark.plot import curves
+for call in (lambda: studentized_range_above(3.0, 3, 10), lambda: curves([dict(run_id="", measure="", n=1, mean=1.0, se=0.0)])):
     try:
         call()
     except UsageError as problem:

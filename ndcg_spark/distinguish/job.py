@@ -26,10 +26,11 @@ from ndcg_spark.distinguish.plan import grown_samples, made_up, values_of
 from ndcg_spark.engine.inputs import contract_rows
 from ndcg_spark.engine.running import materialized, now, opened
 from ndcg_spark.engine.sessions import GATHERED, Engine
+from ndcg_spark.plot.figures import curves
+from ndcg_spark.plot.style import save
 from ndcg_spark.tables.contracts import CLICKS, QRELS, Contract
 from ndcg_spark.tables.small import publish_rows
 from ndcg_spark.tables.write import Output
-from ndcg_spark.theory.plots import plot_curves
 from ndcg_spark.version import __version__
 
 SYNTHETIC = {"power": (200, 10_000), "clicks": (40, 5_000)}  # queries and documents
@@ -94,7 +95,7 @@ def distinguishability_job(job: DistinguishabilityJob) -> Distinguished:
                 ["values"],
             )
     if job.plot:
-        plot_curves(found.curves, job.plot)
+        save(curves(found.curves), job.plot)
     return Distinguished(**vars(found), engine=engine.name, tables=published)
 
 

@@ -14,7 +14,6 @@ from ndcg_spark.theory.limits import (
     step_curve,
     zeta,
 )
-from ndcg_spark.theory.plots import plot_curves
 
 __all__ = [
     "at_size",
@@ -24,7 +23,6 @@ __all__ = [
     "limit",
     "log_constant",
     "noise",
-    "plot_curves",
     "plug_in",
     "power_family",
     "pseudo_expectation",

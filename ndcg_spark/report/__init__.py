@@ -1,0 +1,1 @@
+"""What the jobs wrote, as one page that needs no network."""
