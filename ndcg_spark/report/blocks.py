@@ -51,7 +51,7 @@ class Picture:
     numbers: Sequence[Row]
 
     def csv(self) -> str:
-        """The numbers; a text that a spreadsheet would run as a formula starts with an apostrophe."""
+        """The numbers; what a spreadsheet would run as a formula gets an apostrophe."""
         columns = list(dict.fromkeys(key for row in self.numbers for key in row))
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")

@@ -66,8 +66,8 @@ def report_job(job: ReportJob) -> Reported:
     content = page(job.title, sections, now(), found.left_out)
     if len(content.encode()) > MOST_BYTES:
         raise UsageError(
-            f"the page would have {len(content.encode()):,} bytes; give fewer --tables or a smaller "
-            f"--worst (it may have {MOST_BYTES:,})"
+            f"the page would have {len(content.encode()):,} bytes and may have {MOST_BYTES:,}; give "
+            "fewer --tables or a smaller --worst"
         )
     files = []
     if job.plots:
@@ -133,8 +133,8 @@ def _measure(job: ReportJob, found: Stored) -> str:
     known = list(dict.fromkeys(row["measure"] for table in tables for row in found.of(table)))
     if job.measure and job.measure not in known:
         raise UsageError(
-            f"--measure: no {job.measure!r} in these tables{nearest(job.measure, known)}; there are: "
-            f"{', '.join(known) or 'none'}"
+            f"--measure: no {job.measure!r} in these tables{nearest(job.measure, known)}; there "
+            f"are: {', '.join(known) or 'none'}"
         )
     return job.measure or (known[0] if known else "")
 
