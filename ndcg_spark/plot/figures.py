@@ -17,7 +17,7 @@ def differences(rows: Sequence[Row]) -> Any:
     with styled():
         figure = drawing(height=1.0 + 0.32 * max(len(rows), 1))
         axes = figure.add_subplot()
-        names = list(dict.fromkeys(row["candidate"] for row in rows))
+        names = sorted({row[key] for row in rows for key in ("candidate", "baseline")})
         labels = []
         for place, row in enumerate(rows):
             color = SERIES[names.index(row["candidate"]) % MOST]
@@ -158,12 +158,25 @@ def _panel(axes: Any, rows: Sequence[Row], enlarged: bool) -> None:
         for error in [row["se"] or 0.0]
     ]
     lines(axes, banded, "run_id", "n", "mean", "low", "high")
-    axes.set_xscale("log")
+    _log_scale(axes, {row["n"] for row in banded})
     if not enlarged:
         axes.set_ylim(0, 1.02)
     axes.set_xlabel("documents")
     axes.set_ylabel("mean nDCG")
     axes.legend(fontsize=8)
+
+
+def _log_scale(axes: Any, sizes: set[int]) -> None:
+    """A logarithmic axis with five plain numbers that are in the table."""
+    known = sorted(sizes)
+    axes.set_xscale("log")
+    axes.set_xticks([], minor=True)
+    if known:
+        span = math.log(known[-1] / known[0])
+        places = [known[0] * math.exp(span * i / 4) for i in range(5)]
+        shown = sorted({min(known, key=lambda n: abs(math.log(n / p))) for p in places})
+        axes.set_xticks(shown, [f"{n:,}" for n in shown])
+        axes.minorticks_off()
 
 
 def lines(
@@ -184,4 +197,5 @@ def lines(
 
 
 def _few(rows: Sequence[Row], by: str) -> list[Any]:
-    return list(dict.fromkeys(row[by] for row in rows))[:MOST]
+    """The first names, sorted: a run has the same colour in every figure of a page."""
+    return sorted({row[by] for row in rows}, key=str)[:MOST]

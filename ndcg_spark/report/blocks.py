@@ -6,7 +6,7 @@ import csv
 import io
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Row = Mapping[str, Any]
@@ -73,6 +73,20 @@ def _inert(value: Any) -> Any:
     if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")):
         return f"'{value}"
     return value
+
+
+def without_empty(table: Table) -> Table:
+    """The table without columns in which no row says anything."""
+    kept = [
+        place
+        for place in range(len(table.columns))
+        if any(row[place].text not in ("", "-") for row in table.rows)
+    ]
+    return replace(
+        table,
+        columns=[table.columns[place] for place in kept],
+        rows=[[row[place] for place in kept] for row in table.rows],
+    )
 
 
 def words(value: object) -> Cell:

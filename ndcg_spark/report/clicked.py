@@ -14,6 +14,7 @@ from ndcg_spark.report.blocks import (
     between,
     number,
     probability,
+    without_empty,
     words,
 )
 from ndcg_spark.report.evaluated import heat_of
@@ -66,7 +67,7 @@ def _arms(rows: Sequence[Row]) -> Table:
     columns = ["night", "segment", "measure", "arm", "against", "difference", "interval", "p",
                "p however often one looks", "period", "estimate"]  # fmt: skip
     note = "p is for one look at one difference: it is not corrected for many."
-    return Table("arms", "Arms compared", columns, shown, note=note)
+    return without_empty(Table("arms", "Arms compared", columns, shown, note=note))
 
 
 def positions(propensities: Sequence[Row], ips: Sequence[Row]) -> Section:

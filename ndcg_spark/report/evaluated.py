@@ -17,6 +17,7 @@ from ndcg_spark.report.blocks import (
     between,
     number,
     probability,
+    without_empty,
     words,
 )
 from ndcg_spark.tables.segments import ALL
@@ -56,8 +57,8 @@ def _counts(counts: Mapping[str, Mapping[str, int]]) -> Table:
     return Table("counts", "Queries and documents of each run", ["run", *shown], rows)
 
 
-def measures(aggregate: Sequence[Row], comparison: Sequence[Row]) -> Section:
-    """Means with intervals, the best marked, and what the comparison says about each."""
+def measures(aggregate: Sequence[Row], comparison: Sequence[Row], measure: str) -> Section:
+    """Means with intervals, the best marked, and what the comparison says about the measure."""
     rows = [row for row in aggregate if row["segment"] == ALL]
     names = list(dict.fromkeys(row["measure"] for row in rows))
     runs = list(dict.fromkeys(row["run_id"] for row in rows))
@@ -77,6 +78,7 @@ def measures(aggregate: Sequence[Row], comparison: Sequence[Row]) -> Section:
         Table("means", "Mean of each measure", ["run", *names], matrix, note="The best is bold.")
     ]
     compared = [row for row in comparison if row["segment"] == ALL]
+    of_measure = [row for row in compared if row["measure"] == measure]
     if compared:
         blocks += _compared(compared)
     detail = [
@@ -97,7 +99,7 @@ def measures(aggregate: Sequence[Row], comparison: Sequence[Row]) -> Section:
                 "cutoffs", "Means by cut-off, with their intervals", figures.cutoffs(cut), numbers
             )
         )
-    return Section("measures", "Measures", verdicts(compared), blocks)
+    return Section("measures", "Measures", verdicts(of_measure or compared), blocks)
 
 
 def verdicts(compared: Sequence[Row]) -> list[str]:
@@ -144,8 +146,8 @@ def _compared(rows: Sequence[Row]) -> list[Table | Picture]:
     columns = ["measure", "run", "against", "difference", "interval", "test", "p", "p corrected",
                "verdict", "effect size", "wins", "losses", "ties", "queries", "note"]  # fmt: skip
     corrections = ", ".join(sorted({str(row["correction"]) for row in rows}))
-    table = Table("comparison", "Against the baseline", columns, shown,
-                  note=f"p corrected for all comparisons of a test: {corrections}.")  # fmt: skip
+    note = f"p corrected for all comparisons of a test: {corrections}."
+    table = without_empty(Table("comparison", "Against the baseline", columns, shown, note=note))
     first = [row for row in rows if row["test"] == rows[0]["test"] and row["delta"] is not None]
     kept = ("baseline", "candidate", "measure", "delta", "ci_low", "ci_high")
     numbers = [{key: row[key] for key in kept} for row in first[:SEGMENTS]]

@@ -62,12 +62,13 @@ def report_job(job: ReportJob) -> Reported:
                 comparison = [row.asDict() for row in table.collect()]
             histogram = counted(scores, measure)
             won = extremes(scores, measure, baseline, job.worst) if baseline and job.worst else []
+    comparison = _in_order(comparison, found.of("aggregate"))
     sections = _sections(found, comparison, histogram, won, measure, baseline)
     content = page(job.title, sections, now(), found.left_out)
     if len(content.encode()) > MOST_BYTES:
         raise UsageError(
-            f"the page would have {len(content.encode()):,} bytes and may have {MOST_BYTES:,}; give "
-            "fewer --tables or a smaller --worst"
+            f"the page would have {len(content.encode()):,} bytes and may have {MOST_BYTES:,}; "
+            "give fewer --tables or a smaller --worst"
         )
     files = []
     if job.plots:
@@ -87,7 +88,7 @@ def _sections(
     """What there are tables for, in the order in which it is read."""
     sections: list[Section | None] = []
     if found.of("aggregate") or comparison:
-        sections.append(evaluated.measures(found.of("aggregate"), comparison))
+        sections.append(evaluated.measures(found.of("aggregate"), comparison, measure))
     if found.scores or won:
         documents = found.of("documents")
         sections.append(evaluated.queries(histogram, won, documents, measure, baseline))
@@ -107,6 +108,13 @@ def _sections(
     if not kept:
         raise InputError("E103", "tables: there is nothing to show in these tables")
     return kept
+
+
+def _in_order(comparison: Rows, aggregate: Rows) -> Rows:
+    """A comparison in the order of the evaluation's measures."""
+    names = list(dict.fromkeys(row["measure"] for row in aggregate))
+    places = {name: place for place, name in enumerate(names)}
+    return sorted(comparison, key=lambda row: places.get(row["measure"], len(places)))
 
 
 def _once(found: Stored) -> None:
