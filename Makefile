@@ -10,7 +10,8 @@ TWO := -n 2 --dist loadfile # two processes, each with an engine of its own
 demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 	$(BIN)/ndcg-spark demo --engine sail --out $(DEMO_OUT)
 
-test: $(VENV)/.dev ## all tests but the `long` ones: kernels, the three engines, spark-submit
+test: $(VENV)/.dev ## all tests but the `long` ones: kernels, the three engines, spark-submit, a browser
+	tools/ensure_browser.sh
 	JAVA_HOME=$$(tools/ensure_java.sh $(BIN)/python) && export JAVA_HOME && \
 	$(BIN)/python -m pytest -q $(TWO) && \
 	$(BIN)/python -m pytest -q $(TWO) --engine spark -m every_engine && \

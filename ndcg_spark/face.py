@@ -24,6 +24,7 @@ from ndcg_spark.evaluation.api import ideals as ideals
 from ndcg_spark.evaluation.api import ranked as ranked
 from ndcg_spark.evaluation.api import summarize as summarize
 from ndcg_spark.measures import *
+from ndcg_spark.report.api import write_report as write_report
 from ndcg_spark.stats.agreement import kendall_tau_b as kendall_tau_b
 from ndcg_spark.stats.agreement import rbo as rbo
 from ndcg_spark.stats.agreement import tau_ap as tau_ap

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from pyspark.sql import SparkSession
 
 from ndcg_spark.comparison.api import compare
 from ndcg_spark.engine.running import now, opened
@@ -38,8 +41,10 @@ class Reported:
     verdicts: list[str]
 
 
-def report_job(job: ReportJob) -> Reported:
+def report_job(job: ReportJob, session: Callable[[], SparkSession] | None = None) -> Reported:
     """Write the page, and figures and summary where they were asked for.
+
+    session: gives the one that a Python user has; the job opens its own and stops it without
 
     Raises:
         UsageError: for a measure or run that the tables do not have; without matplotlib or Jinja.
@@ -54,8 +59,8 @@ def report_job(job: ReportJob) -> Reported:
     histogram: Rows = []
     won: Rows = []
     if found.scores and measure:
-        with opened(job, "tables") as engine:
-            scores = engine.spark.read.parquet(*found.scores)
+        with _session(job, session) as spark:
+            scores = spark.read.parquet(*found.scores)
             _known_run(scores, baseline)
             if baseline and not comparison:
                 table = compare(scores, baseline)
@@ -80,6 +85,15 @@ def report_job(job: ReportJob) -> Reported:
     assert job.out is not None
     _write(job.out, content.encode())
     return Reported(job.out, len(content.encode()), [s.title for s in sections], files, verdicts)
+
+
+@contextlib.contextmanager
+def _session(job: ReportJob, given: Callable[[], SparkSession] | None) -> Iterator[SparkSession]:
+    if given:
+        yield given()
+    else:
+        with opened(job, "tables") as engine:
+            yield engine.spark
 
 
 def _sections(
