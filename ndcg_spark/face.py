@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from ndcg_spark import clicks as clicks
+from ndcg_spark import ml as ml
 from ndcg_spark import plot as plot
 from ndcg_spark import theory as theory
 from ndcg_spark.comparison.api import compare as compare
@@ -20,6 +21,7 @@ from ndcg_spark.evaluation.api import Evaluator as Evaluator
 from ndcg_spark.evaluation.api import check as check
 from ndcg_spark.evaluation.api import contributions as contributions
 from ndcg_spark.evaluation.api import evaluate as evaluate
+from ndcg_spark.evaluation.api import evaluate_arrays as evaluate_arrays
 from ndcg_spark.evaluation.api import ideals as ideals
 from ndcg_spark.evaluation.api import ranked as ranked
 from ndcg_spark.evaluation.api import summarize as summarize
@@ -36,7 +38,7 @@ from ndcg_spark.tables.write import published as published
 from ndcg_spark.version import __version__ as __version__
 
 if not TYPE_CHECKING:  # the functions above, and every measure of the registry
-    _ROOMS = {"clicks", "plot", "theory"}
+    _ROOMS = {"clicks", "ml", "plot", "theory"}
     __all__ = [
         "__version__",
         *(

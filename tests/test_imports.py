@@ -25,7 +25,7 @@ FLOORS = [
     {"engine"},
     {"plot"},
     {"evaluation", "clicks", "theory"},
-    {"comparison", "distinguish"},
+    {"comparison", "distinguish", "ml"},
     {"report"},
     {"sample"},
     {"commands"},
@@ -41,6 +41,7 @@ PLANS = {
     "evaluation": (
         "plan",
         "query_rows",
+        "beside",
         "summarize",
         "ranked",
         "placed",

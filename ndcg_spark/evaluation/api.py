@@ -11,6 +11,9 @@ from pyspark.sql import functions as F
 from ndcg_spark.engine.inputs import Table, session_of, table_of
 from ndcg_spark.errors import UsageError
 from ndcg_spark.evaluation import checks
+from ndcg_spark.evaluation.beside import array_scores as array_scores
+from ndcg_spark.evaluation.beside import evaluate_arrays as evaluate_arrays
+from ndcg_spark.evaluation.beside import row_scores as row_scores
 from ndcg_spark.evaluation.contributions import contributions_of
 from ndcg_spark.evaluation.ideals import ideals_table, judged_and_ideals
 from ndcg_spark.evaluation.inputs import Inputs
@@ -21,6 +24,7 @@ from ndcg_spark.evaluation.plan import long as long
 from ndcg_spark.evaluation.ranked import ranked_lists
 from ndcg_spark.evaluation.shares import Shares
 from ndcg_spark.evaluation.summarize import summarize as _summarize
+from ndcg_spark.evaluation.summarize import summarize_lists as summarize_lists
 from ndcg_spark.evaluation.window_plan import PlanName, lists_scored, plan_name
 from ndcg_spark.measures import Measure, Policies, parse_measures, resolve
 from ndcg_spark.measures.fields import from_keywords
