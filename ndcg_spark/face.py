@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from ndcg_spark import clicks as clicks
 from ndcg_spark import ml as ml
+from ndcg_spark import peers as peers
 from ndcg_spark import plot as plot
 from ndcg_spark import theory as theory
 from ndcg_spark.comparison.api import compare as compare
@@ -38,7 +39,7 @@ from ndcg_spark.tables.write import published as published
 from ndcg_spark.version import __version__ as __version__
 
 if not TYPE_CHECKING:  # the functions above, and every measure of the registry
-    _ROOMS = {"clicks", "ml", "plot", "theory"}
+    _ROOMS = {"clicks", "ml", "peers", "plot", "theory"}
     __all__ = [
         "__version__",
         *(

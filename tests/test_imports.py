@@ -25,7 +25,7 @@ FLOORS = [
     {"engine"},
     {"plot"},
     {"evaluation", "clicks", "theory"},
-    {"comparison", "distinguish", "ml"},
+    {"comparison", "distinguish", "ml", "peers"},
     {"report"},
     {"sample"},
     {"commands"},

@@ -1,9 +1,9 @@
-"""Tables of Python users: DataFrames, paths, and whatever has an Arrow stream."""
+"""Tables of Python users: DataFrames, paths, Arrow streams, and other packages' objects."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ndcg_spark.ending import temporary
+from ndcg_spark.engine.foreign import foreign
 from ndcg_spark.engine.sessions import (
     active_session,
     cores_of,
@@ -35,7 +36,14 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-Table = DataFrame | str | os.PathLike[str] | ArrowStream
+Table = (
+    DataFrame
+    | str
+    | os.PathLike[str]
+    | ArrowStream
+    | Mapping[Any, Mapping[Any, Any]]
+    | Iterable[Any]
+)
 
 
 def session_of(*tables: Table | None) -> SparkSession:
@@ -61,6 +69,9 @@ def table_of(role: str, table: Table, spark: SparkSession) -> DataFrame:
         return read_table(spark, role, os.fspath(table), local=sees_local_files(spark))
     if isinstance(table, pa.RecordBatchReader) or hasattr(table, "__arrow_c_stream__"):
         return from_arrow(pa.RecordBatchReader.from_stream(table).read_all(), spark)
+    own = foreign(role, table)
+    if own is not None:
+        return from_arrow(own, spark)
     raise UsageError(
         f"{role}: {type(table).__name__} is no table; give a DataFrame of Spark, a path, or "
         "something with an Arrow stream (a DataFrame of pandas or Polars, a table of pyarrow, a "
