@@ -8,9 +8,9 @@ import traceback
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from ndcg_spark.commands import COMMANDS, say
+from ndcg_spark.commands import COMMANDS, EXAMPLES, say
 from ndcg_spark.ending import as_program, ending, leave, watch
-from ndcg_spark.engine.options import add_flags
+from ndcg_spark.engine.flags import EXIT_CODES, add_flags
 from ndcg_spark.engine.running import cause, quiet_logs
 from ndcg_spark.errors import (
     NdcgSparkError,
@@ -83,7 +83,11 @@ def _interrupted() -> None:
 
 def _parse(arguments: list[str]) -> dict[str, Any]:
     parser = _Parser(
-        prog="ndcg-spark", description="Ranking evaluation on Spark", allow_abbrev=False
+        prog="ndcg-spark",
+        description="Ranking evaluation on Spark",
+        allow_abbrev=False,
+        epilog=f"ndcg-spark COMMAND --help has a command's options\n\n{EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"ndcg-spark {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=_Parser)
@@ -94,7 +98,7 @@ def _parse(arguments: list[str]) -> dict[str, Any]:
             "--verbose", action="store_true", help="show where an unexpected error comes from"
         )
         if job:
-            add_flags(sub, job)
+            add_flags(sub, job, EXAMPLES.get(name, ""))
     if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
         hint = nearest(arguments[0], COMMANDS)
         raise UsageError(f"unknown command {arguments[0]!r}{hint}; commands: {', '.join(COMMANDS)}")

@@ -211,3 +211,19 @@ COMMANDS: dict[str, tuple[Command, type[Job] | None, str]] = {
     "measures": (_measures, None, "list the measures"),
     "demo": (_demo, EvaluateJob, "evaluate the sample data that ships with the package"),
 }
+
+# an example in each command's help: its arguments, run by a test
+_JUDGED = "--qrels qrels.parquet --runs runs.parquet"
+_LOG = "--impressions impressions.parquet --date 2026-11-29"
+EXAMPLES = {
+    "evaluate": f"{_JUDGED} -m nDCG@10,AP --out tables",
+    "explain": f"{_JUDGED} -m nDCG@10 --baseline bm25",
+    "import-trec": "--qrels qrels.txt --runs run.txt --out trec",
+    "compare": "--scores tables --baseline bm25 --test t,bootstrap",
+    "distinguishability": f"{_JUDGED} --grid 5,10,20 --min-docs 10",
+    "report": "-t tables --baseline bm25 --out report.html",
+    "clicks": f"{_LOG} --out clicks",
+    "click-labels": f"{_LOG} --thresholds 3=1 --out labels",
+    "click-bias": f"{_LOG} --depth 5",
+    "demo": "--out demo_tables",
+}

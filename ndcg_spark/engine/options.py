@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import tomllib
 import types
@@ -90,25 +89,6 @@ class ReadingJob(Job):
         return Access(self.reader, self.glob, self.where)
 
 
-def add_flags(parser: argparse.ArgumentParser, job: type[Job]) -> None:
-    """One flag per option of the job; a flag that is not given leaves the TOML file's value."""
-    parser.add_argument("--config", metavar="FILE", help="TOML file with these options as keys")
-    for field in dataclasses.fields(job):
-        kind = hints(job)[field.name]
-        names = [f"--{field.name.replace('_', '-')}", *field.metadata.get("flags", ())]
-        text = field.metadata.get("help", "").replace("%", "%%")
-        common: dict[str, Any] = {"dest": field.name, "default": argparse.SUPPRESS}
-        if kind is bool:
-            parser.add_argument(*names, action=argparse.BooleanOptionalAction, help=text, **common)
-        elif _is_list(kind):
-            parser.add_argument(*names, action="append", metavar="X", help=text, **common)
-        else:
-            choices = typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
-            shown = "|".join(map(str, choices)) or "X"
-            default = f" (default: {field.default})" if field.default is not None else ""
-            parser.add_argument(*names, metavar=shown, help=text + default, **common)
-
-
 SEVERAL = ("columns", "events", "dwell", "shares", "actions")  # one item may hold several pairs
 
 
@@ -155,13 +135,13 @@ def _dotted(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def _is_list(kind: Any) -> bool:
+def is_list(kind: Any) -> bool:
     return typing.get_origin(kind) is list
 
 
 def _checked(name: str, value: Any, kind: Any) -> Any:
     flag = f"--{name.replace('_', '-')}"
-    if _is_list(kind):
+    if is_list(kind):
         if isinstance(value, Mapping):  # columns={"event_ts": "time"}
             value = [f"{key}={item}" for key, item in value.items()]
         items = [value] if isinstance(value, str) else value
