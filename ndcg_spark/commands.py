@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,7 +28,7 @@ from ndcg_spark.distinguish.job import distinguishability_job
 from ndcg_spark.distinguish.options import DistinguishabilityJob
 from ndcg_spark.distinguish.text import print_distinguished
 from ndcg_spark.engine.options import Job
-from ndcg_spark.engine.text import Printed, printable
+from ndcg_spark.engine.text import Printed, json_text, printable
 from ndcg_spark.errors import (
     CheckError,
     DiscountWarning,
@@ -44,7 +43,7 @@ from ndcg_spark.evaluation.prepare import import_trec, prepare
 from ndcg_spark.evaluation.text import print_evaluation
 from ndcg_spark.measures import catalogue
 from ndcg_spark.redaction import redacted
-from ndcg_spark.report.job import as_json, report_job
+from ndcg_spark.report.job import as_dict, report_job
 from ndcg_spark.report.options import ReportJob
 from ndcg_spark.report.text import print_report
 from ndcg_spark.sample.demo import demo_job
@@ -130,7 +129,7 @@ def _import_ubi(given: dict[str, Any]) -> None:
     job = ImportUbiJob.read(given, given.pop("config", None))
     found = import_ubi(job)
     if job.format == "json":
-        print(json.dumps({"command": "import-ubi", **found}, indent=1))
+        print(json_text("import-ubi", found), file=out())
         return
     for name, n in found["counts"].items():
         print(f"{name} {n}")
@@ -151,7 +150,7 @@ def _report(given: dict[str, Any]) -> None:
     job = ReportJob.read(given, given.pop("config", None))
     found = report_job(job)
     if job.format == "json":
-        print(as_json(found), file=out())
+        print(json_text("report", as_dict(found)), file=out())
         return
     print_report(found.page, found.size, found.files, found.verdicts, out())
 

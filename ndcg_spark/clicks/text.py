@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
@@ -13,14 +12,13 @@ from ndcg_spark.clicks.job import ClickDay
 from ndcg_spark.clicks.splits import BROKEN
 from ndcg_spark.clicks.teams_job import Interleaved
 from ndcg_spark.clicks.teams_kernel import PREFERENCE
-from ndcg_spark.engine.text import interval, number, print_rows, text_table
+from ndcg_spark.engine.text import interval, json_text, number, print_rows, text_table
 
 
 def print_clicks(found: ClickDay, how: str, out: TextIO) -> None:
     """Print a day of clicks: means with intervals by segment and arm, differences, the trend."""
     if how == "json":
-        text = {"command": "clicks", **dataclasses.asdict(found)}
-        print(json.dumps(text, indent=1), file=out)
+        print(json_text("clicks", dataclasses.asdict(found)), file=out)
         return
     rows = [["measure", "segment", "arm", "mean", "95% interval", "coverage", "impressions"]]
     for row in (row for row in found.daily if row["unit"] == "impression"):
@@ -100,8 +98,7 @@ def _warn_of_split(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
 def print_interleaving(found: Interleaved, how: str, out: TextIO) -> None:
     """Print which team is preferred, the day and the experiment, by how much and how surely."""
     if how == "json":
-        text = {"command": "interleaving", **dataclasses.asdict(found)}
-        print(json.dumps(text, indent=1), file=out)
+        print(json_text("interleaving", dataclasses.asdict(found)), file=out)
         return
     print(found.date, file=out)
     for period in dict.fromkeys(row["period"] for row in found.interleaving):
@@ -130,9 +127,7 @@ def _warn_of_few(rows: Sequence[Mapping[str, Any]], out: TextIO) -> None:
 def print_bias(found: BiasFound, how: str, out: TextIO) -> None:
     """Print propensities, estimates with diagnostics, and the sweep."""
     if how == "json":
-        print(
-            json.dumps({"command": "click-bias", **dataclasses.asdict(found)}, indent=1), file=out
-        )
+        print(json_text("click-bias", dataclasses.asdict(found)), file=out)
         return
     ranks = found.propensities
     rows = [[str(r), f"{p:.4f}", str(found.links.get(r, "-"))] for r, p in ranks.items()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
@@ -11,6 +10,7 @@ from ndcg_spark.comparison.job import ComparisonFound
 from ndcg_spark.engine.text import (
     LETTERS,
     SUPERSCRIPTS,
+    json_text,
     latex_table,
     markdown_table,
     number,
@@ -34,13 +34,12 @@ def print_comparison(found: ComparisonFound, how: str, out: TextIO) -> None:
     rows = found.comparison
     if how == "json":
         text = {
-            "command": "compare",
             "engine": found.engine,
             "comparison": [plain(row) for row in rows],
             **(dataclasses.asdict(found.power) if found.power else {}),
             "tables": found.tables,
         }
-        print(json.dumps(text, indent=1), file=out)
+        print(json_text("compare", text), file=out)
         return
     shown = TABLES[how]
     for test in dict.fromkeys(row["test"] for row in rows):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any, TextIO
 
 from ndcg_spark.distinguish.job import Distinguished
-from ndcg_spark.engine.text import number, text_table
+from ndcg_spark.engine.text import json_text, number, text_table
 
 
 def print_distinguished(found: Distinguished, how: str, out: TextIO) -> None:
     """Print means at every size, the verdicts at the largest, and what follows from them."""
     if how == "json":
         text = {
-            "command": "distinguishability",
             "engine": found.engine,
             "curves": found.curves,
             "pairs": found.pairs,
@@ -22,7 +20,7 @@ def print_distinguished(found: Distinguished, how: str, out: TextIO) -> None:
             "advice": found.advice,
             "tables": found.tables,
         }
-        print(json.dumps(text, indent=1), file=out)
+        print(json_text("distinguishability", text), file=out)
         return
     sizes = sorted({row["n"] for row in found.curves})
     print(f"{text_table(_curves(found, sizes))}\n", file=out)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
+
+from ndcg_spark.version import __version__
 
 LETTERS = "abcdefghijklmnoprstuvwxyz"
 SUPERSCRIPTS = "ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ"  # there is no q
@@ -111,3 +114,25 @@ def latex_text(text: str) -> str:
         lambda found: f"$^{{{''.join(LETTERS[SUPERSCRIPTS.index(s)] for s in found[0])}}}$",
         shown,
     )
+
+
+JSON_SCHEMA = (
+    1  # grows when a key goes or changes its meaning; output.schema.json says what is there
+)
+
+
+def json_text(command: str, content: Mapping[str, Any]) -> str:
+    """What ``--format json`` prints: of output.schema.json. NaN and infinity, which JSON lacks, are
+    null."""
+    head = {"command": command, "schema": JSON_SCHEMA, "version": __version__}
+    return json.dumps(_finite({**head, **content}), indent=1, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(own) for key, own in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(own) for own in value]
+    return value

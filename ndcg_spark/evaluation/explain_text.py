@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
-from ndcg_spark.engine.text import number, plain, text_table
+from ndcg_spark.engine.text import json_text, number, plain, text_table
 from ndcg_spark.evaluation.explain_job import Explanation
 
 
 def print_explanation(found: Explanation, how: str, show: int, out: TextIO) -> None:
     if how == "json":
-        head = {"command": "explain", **dataclasses.asdict(found)}
+        head = dataclasses.asdict(found)
         head["lists"] = [_plain(row) for row in found.lists]
-        print(json.dumps(head, indent=1), file=out)
+        print(json_text("explain", head), file=out)
         return
     against = f" against {found.baseline}" if found.baseline else ""
     verb = "dropped" if found.baseline else "lost"

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from ndcg_spark.engine.text import number, plain, text_table
+from ndcg_spark.engine.text import json_text, number, plain, text_table
 from ndcg_spark.evaluation.job import Evaluation
 from ndcg_spark.measures import Measure, RelString, RunId
 
@@ -106,7 +106,6 @@ def _print_line(measure: Measure, label: str, query: str, value: float, out: Tex
 
 def _print_json(found: Evaluation, per_query: bool, out: TextIO) -> None:
     head = {
-        "command": "evaluate",
         "engine": found.engine,
         "reader": found.inputs.reader,
         "measures": list(map(str, found.measures)),
@@ -114,7 +113,7 @@ def _print_json(found: Evaluation, per_query: bool, out: TextIO) -> None:
         "aggregate": [plain(row) for row in found.aggregate],
         "tables": found.tables,
     }
-    text = json.dumps(head, indent=1)
+    text = json_text("evaluate", head)
     if not per_query:
         print(text, file=out)
         return

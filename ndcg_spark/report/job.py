@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from ndcg_spark.report.page import page
 from ndcg_spark.report.stored import Stored, stored
 from ndcg_spark.report.text import markdown_summary
 from ndcg_spark.tables.segments import ALL
-from ndcg_spark.version import __version__
 
 Rows = Sequence[Mapping[str, Any]]
 MOST_BYTES = 2_000_000
@@ -196,9 +194,7 @@ def _write(path: str, content: bytes) -> None:
         raise InputError("E153", f"cannot write to {path!r}: {problem.strerror}") from None
 
 
-def as_json(found: Reported) -> str:
-    return json.dumps(
-        {"command": "report", "version": __version__, "page": redacted(found.page),
-         "bytes": found.size,
-         "sections": found.sections, "files": found.files, "verdicts": found.verdicts}, indent=1,
-    )  # fmt: skip
+def as_dict(found: Reported) -> dict[str, Any]:
+    """What ``--format json`` prints."""
+    return {"page": redacted(found.page), "bytes": found.size, "sections": found.sections,
+            "files": found.files, "verdicts": found.verdicts}  # fmt: skip
