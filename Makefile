@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 DEMO_OUT ?= demo_tables
 TWO := -n 2 --dist loadfile # two processes, each with an engine of its own
 
-.PHONY: demo test quick long mutants simulations fuzz soak matrix bench check format sample docs dist lock audit clean
+.PHONY: demo test quick long mutants simulations fuzz soak matrix bench check format sample docs site dist lock audit clean
 
 demo: $(VENV)/.demo ## evaluate the sample data on the embedded engine (no Java)
 	$(BIN)/ndcg-spark demo --engine sail --out $(DEMO_OUT)
@@ -50,8 +50,11 @@ format: $(VENV)/.dev
 sample: $(VENV)/.dev ## make the sample data anew (seeded: the same files)
 	$(BIN)/python tools/make_sample.py
 
-docs: $(VENV)/.dev ## the references of measures and errors
+docs: $(VENV)/.dev ## the references of measures, errors, commands and Python
 	$(BIN)/python tools/make_docs.py
+
+site: $(VENV)/.dev ## docs/ as a site in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q --strict
 
 long: $(VENV)/.dev ## the tests of minutes: faults on a cluster, what is shipped
 	JAVA_HOME=$$(tools/ensure_java.sh $(BIN)/python) && export JAVA_HOME && \

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from ndcg_spark.commands import COMMANDS, EXAMPLES, say
 from ndcg_spark.ending import as_program, ending, leave, watch
 from ndcg_spark.engine.flags import EXIT_CODES, add_flags
+from ndcg_spark.engine.progress import listen
 from ndcg_spark.engine.running import cause, quiet_logs
 from ndcg_spark.errors import (
     NdcgSparkError,
@@ -52,6 +53,7 @@ def _program(arguments: list[str]) -> int:
 def _run(arguments: list[str]) -> int:
     verbose = "--verbose" in arguments
     quiet_logs(verbose)
+    listen(say)
     try:
         given = _parse(arguments)
         given.pop("run")(given)

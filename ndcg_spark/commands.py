@@ -72,7 +72,6 @@ WARNINGS = (DiscountWarning, InputWarning, JoinWarning)  # that are ours to show
 
 def _run_evaluation(job: Any) -> None:
     with _warned(), evaluated(job) as found:
-        _announce(found.engine, job)
         print_evaluation(found, job.format, job.per_query, job.quiet, out())
 
 
@@ -87,16 +86,10 @@ def _warned() -> Iterator[None]:
         say(f"warning: {text}")
 
 
-def _announce(engine: str, job: Job) -> None:
-    if not job.quiet:
-        say(f"engine {engine}")
-
-
 def _explain(given: dict[str, Any]) -> None:
     job = ExplainJob.read(given, given.pop("config", None))
     with _warned():
         found = explained(job)
-    _announce(found.engine, job)
     print_explanation(found, job.format, job.show, out())
 
 
@@ -140,7 +133,6 @@ def _import_ubi(given: dict[str, Any]) -> None:
 def _compare(given: dict[str, Any]) -> None:
     job = CompareJob.read(given, given.pop("config", None))
     found = compare_job(job)
-    _announce(found.engine, job)
     print_comparison(found, job.format, out())
     if found.broken:
         raise CheckError("; ".join(found.broken))
@@ -158,7 +150,6 @@ def _report(given: dict[str, Any]) -> None:
 def _distinguishability(given: dict[str, Any]) -> None:
     job = DistinguishabilityJob.read(given, given.pop("config", None))
     found = distinguishability_job(job)
-    _announce(found.engine, job)
     print_distinguished(found, job.format, out())
 
 

@@ -90,7 +90,7 @@ def test_json(small, run_cli):
     assert code == 0
     found = json.loads(out)
     assert set(found) == {
-        "command", "engine", "reader", "measures", "counts", "aggregate", "per_query", "tables"
+        "command", "engine", "reader", "measures", "counts", "schema", "version", "aggregate", "per_query", "tables"
     }  # fmt: skip
     assert {(r["query_id"], r["measure"]) for r in found["per_query"]} == {
         (q, m) for q, _, _ in qrels for m in ("AP", "NumRet")

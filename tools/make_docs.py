@@ -1,13 +1,20 @@
-"""Write docs/measures.md from the registry, docs/errors.md from tools/error_codes.toml."""
+"""Write the references: measures from the registry, errors from tools/error_codes.toml, commands from
+their options, Python from docstrings."""
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import inspect
 import pathlib
+import re
 import tomllib
 
+from ndcg_spark.commands import COMMANDS, EXAMPLES
+from ndcg_spark.engine.flags import grouped, shown_value
 from ndcg_spark.measures import Measure, catalogue
 from ndcg_spark.measures.base import SPELLINGS
+from ndcg_spark.measures.fields import hints
 from ndcg_spark.measures.names import NICKNAMES
 from ndcg_spark.measures.scoring import Policies, refuse_ties
 
@@ -91,7 +98,78 @@ def _over_orders(measure: type[Measure]) -> bool:
     return True
 
 
-PAGES = {"measures.md": reference, "errors.md": errors}
+CLI_HEAD = """# Commands
+
+Made from the jobs' options by `tools/make_docs.py`; do not edit. `ndcg-spark COMMAND --help` says the same. Every option is
+a key of the TOML file that `--config` names (`min_docs` for `--min-docs`); flags win. `spark-submit jobs/NAME.py` takes
+the same flags. Exit codes are in [errors.md](errors.md); what `--format json` prints is described by
+`ndcg_spark/output.schema.json`, which ships with the package.
+"""
+API_HEAD = """# Python
+
+Made from the docstrings by `tools/make_docs.py`; do not edit. `import ndcg_spark as nd`. Measures and their parameters are
+in [measures.md](measures.md).
+"""
+ROOMS = ("", "clicks", "plot", "theory", "ml", "peers")
+
+
+def commands() -> str:
+    """The page of commands."""
+    parts = [CLI_HEAD]
+    for name, (_, job, text) in COMMANDS.items():
+        parts.append(f"## {name}\n\n{text[0].upper()}{text[1:]}.\n")
+        if name in EXAMPLES:
+            parts.append(f"```text\nndcg-spark {name} {EXAMPLES[name]}\n```\n")
+        for title, fields in grouped(job).items() if job else ():
+            rows = ["| " + " | ".join(_option(field, job)) + " |" for field in fields]
+            parts.append(
+                f"{title[0].upper()}{title[1:]}:\n\n| option | value | default | what |\n"
+                "|---|---|---|---|\n" + "\n".join(rows) + "\n"
+            )
+    return "\n".join(parts)
+
+
+def _option(field, job) -> list[str]:
+    names = [f"--{field.name.replace('_', '-')}", *field.metadata.get("flags", ())]
+    kind = hints(job)[field.name]
+    value = "yes or no" if kind is bool else f"`{shown_value(field.name, kind)}`"
+    default = "" if field.default in (None, "", dataclasses.MISSING) else f"`{field.default}`"
+    cells = [
+        ", ".join(f"`{name}`" for name in names),
+        value,
+        default,
+        field.metadata.get("help", ""),
+    ]
+    return [cell.replace("|", "\\|") for cell in cells]
+
+
+def python() -> str:
+    """The page of Python names."""
+    parts = [API_HEAD]
+    for room in ROOMS:
+        face = importlib.import_module(f"ndcg_spark.{room}.face" if room else "ndcg_spark.face")
+        place = f"nd.{room}" if room else "nd"
+        for name in sorted(face.__all__):
+            thing = getattr(face, name)
+            if inspect.ismodule(thing) or not (inspect.isfunction(thing) or inspect.isclass(thing)):
+                continue
+            if inspect.isclass(thing) and issubclass(thing, Measure):
+                continue
+            parts.append(_described(f"{place}.{name}", thing))
+    return "\n".join(parts)
+
+
+def _described(name: str, thing) -> str:
+    try:
+        signature = re.sub(r"""(: |-> )(["'])(.*?)\2""", r"\1\3", str(inspect.signature(thing)))
+    except ValueError:
+        signature = ""
+    signature = re.sub(r"<factory>|<object object at .*?>", "...", signature)
+    text = inspect.cleandoc(thing.__doc__ or "")
+    return f"## {name}\n\n```text\n{name.rpartition('.')[2]}{signature}\n\n{text}\n```\n"
+
+
+PAGES = {"measures.md": reference, "errors.md": errors, "cli.md": commands, "api.md": python}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

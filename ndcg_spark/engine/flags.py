@@ -58,16 +58,19 @@ def add_flags(parser: argparse.ArgumentParser, job: type[Job], example: str = ""
     parser.epilog = (f"example:\n  {shown}\n\n" if example else "") + EXIT_CODES
     parser.usage = "%(prog)s [options]"
     parser.add_argument("--config", metavar="FILE", help="TOML file with these options as keys")
+    for title, fields in grouped(job).items():
+        group = parser.add_argument_group(title)
+        for field in fields:
+            _add(group, field, hints(job)[field.name])
+
+
+def grouped(job: type[Job]) -> dict[str, list[dataclasses.Field[Any]]]:
+    """The options of a job by the group of the help that they are in."""
     fields = {field.name: field for field in dataclasses.fields(job)}
-    grouped = {name for names in GROUPS.values() for name in names}
-    for title, names in GROUPS.items():
-        own = [name for name in names if name in fields]
-        if title == REST:
-            own += [name for name in fields if name not in grouped]
-        group = parser.add_argument_group(title) if own else None
-        for name in own:
-            assert group is not None
-            _add(group, fields[name], hints(job)[name])
+    placed = {name for names in GROUPS.values() for name in names}
+    groups = {title: [fields[n] for n in names if n in fields] for title, names in GROUPS.items()}
+    groups[REST] += [field for name, field in fields.items() if name not in placed]
+    return {title: own for title, own in groups.items() if own}
 
 
 def _add(group: Any, field: dataclasses.Field[Any], kind: Any) -> None:
@@ -77,8 +80,7 @@ def _add(group: Any, field: dataclasses.Field[Any], kind: Any) -> None:
     if kind is bool:
         group.add_argument(*names, action=argparse.BooleanOptionalAction, help=text, **common)
         return
-    choices = typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
-    shown = "|".join(map(str, choices)) or METAVARS.get(field.name) or _metavar(kind)
+    shown = shown_value(field.name, kind)
     if is_list(kind):
         group.add_argument(*names, action="append", metavar=shown, help=text, **common)
     else:
@@ -86,6 +88,9 @@ def _add(group: Any, field: dataclasses.Field[Any], kind: Any) -> None:
         group.add_argument(*names, metavar=shown, help=text + default, **common)
 
 
-def _metavar(kind: Any) -> str:
+def shown_value(name: str, kind: Any) -> str:
+    """What stands for an option's value: its choices, or a word for what it is."""
+    choices = typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
     kinds = typing.get_args(kind) or (kind,)
-    return "N" if int in kinds else "NUMBER" if float in kinds else "TEXT"
+    word = "N" if int in kinds else "NUMBER" if float in kinds else "TEXT"
+    return "|".join(map(str, choices)) or METAVARS.get(name) or word

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 import tomllib
 import types
 import typing
@@ -48,6 +49,16 @@ class Job:
     @property
     def partitions(self) -> dict[str, str]:
         return pairs("partition", self.partition)
+
+    @classmethod
+    def command(cls) -> str:
+        """The job's name in words: ``click-bias`` of ClickBiasJob.
+
+        >>> Job.command()
+        'job'
+        """
+        words = re.findall("[A-Z][a-z]+", cls.__name__)
+        return "-".join(words[:-1] or words).lower()
 
     @classmethod
     def read(cls, flags: Mapping[str, Any], config: str | None) -> Self:

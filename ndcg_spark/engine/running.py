@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pyspark.sql import DataFrame
 
 from ndcg_spark.ending import ending, watch
-from ndcg_spark.engine import sessions
+from ndcg_spark.engine import progress, sessions
 from ndcg_spark.engine.options import Job
 from ndcg_spark.engine.sessions import Engine, memory
 from ndcg_spark.engine.shuffle import SORT
@@ -38,6 +38,7 @@ def opened(job: Job, role: str = "input") -> Iterator[Engine]:
     """The session that the job asks for; `role` names what it reads in errors."""
     engine = sessions.open_engine(job.engine, job.master, job.remote, job.settings, job.by_rows)
     try:
+        progress.begin(engine, job.command(), job.quiet)
         yield engine
     except KeyboardInterrupt as problem:  # a busy engine may not stop: the process will end it
         watch(getattr(problem, "exit_code", 130))
