@@ -29,19 +29,60 @@ def interval(low: float | None, high: float | None) -> str:
     return "-" if low is None or high is None else f"{low:.4f}–{high:.4f}"
 
 
-def text_table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows, the first being the heading, as an aligned table; all but the first column right."""
+WIDTH = 80  # of a terminal that nobody made wider
+
+
+def text_table(rows: Sequence[Sequence[str]], width: int = WIDTH) -> str:
+    """Rows, the first being the heading, as an aligned table; all but the first column right.
+
+    A table that is wider goes on below, with the columns again that say what a row is of.
+    """
     rows = [[printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    names = _names(rows, widths, width // 2)
+    left = sum(widths[i] + 2 for i in names)
+    blocks: list[list[int]] = [[]]
+    used = left
+    for place in range(len(names), len(widths)):
+        if blocks[-1] and used + widths[place] > width:
+            blocks.append([])
+            used = left
+        blocks[-1].append(place)
+        used += widths[place] + 2
+    return "\n\n".join(_aligned(rows, widths, [*names, *block]) for block in blocks)
+
+
+def _names(rows: Sequence[Sequence[str]], widths: Sequence[int], room: int) -> list[int]:
+    """The first column, and those of words that follow it."""
+    names = [0]
+    for place in range(1, len(widths)):
+        words = all(row[place][:1].isalpha() for row in rows)
+        if not words or len(rows) < 2 or sum(widths[: place + 1]) > room:
+            break
+        names.append(place)
+    return names
+
+
+def _aligned(rows: Sequence[Sequence[str]], widths: Sequence[int], places: Sequence[int]) -> str:
     lines = []
     for row in rows:
-        first, *rest = (
-            cell.ljust(width) if i == 0 else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  ".join([first, *rest]).rstrip())
-    lines.insert(1, "  ".join("-" * width for width in widths))
+        cells = [row[i].rjust(widths[i]) if i else row[i].ljust(widths[i]) for i in places]
+        lines.append("  ".join(cells).rstrip())
+    lines.insert(1, "  ".join("-" * widths[i] for i in places))
     return "\n".join(lines)
+
+
+def best_marked(values: Sequence[float | None], cells: Sequence[str]) -> list[str]:
+    """The cells of a row with a star after the highest value, where there is something to choose.
+
+    >>> best_marked([0.5, None, 0.75], ["0.5", "-", "0.75"])
+    ['0.5 ', '- ', '0.75*']
+    """
+    known = [value for value in values if value is not None and not math.isnan(value)]
+    if len(known) < 2 or min(known) == max(known):
+        return [f"{cell} " for cell in cells]
+    top = max(known)
+    return [f"{cell}{'*' if v == top else ' '}" for v, cell in zip(values, cells, strict=True)]
 
 
 def number(value: float | None, whole: bool) -> str:

@@ -48,13 +48,15 @@ def _lacking(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _lists(found: Explanation, there: Sequence[Mapping[str, Any]]) -> list[list[str]]:
     before = [found.baseline, "drop"] if found.baseline else []
-    head = ["query", "run", "value", *before, "best", "lost", "relevant", "missing", "too low"]
+    best = [] if before else ["best", "lost"]  # 80 columns have room for these or the baseline
+    head = ["query", "run", "value", *before, *best, "relevant", "missing", "too low"]
     rows = [[*head, f"unjudged@{found.top}"]]
     for row in there:
         values = [number(row[name], False) for name in ("baseline_value", "drop") if before]
         counts = [str(row[name]) for name in ("n_rel", "missing", "below", "unjudged")]
         cells = [number(row["value"], False), *values]
-        cells += [number(row["best"], False), number(row["loss"], False), *counts]
+        cells += [number(row[name], False) for name in ("best", "loss") if best]
+        cells += counts
         rows.append([str(row["query_id"]), row["run_id"], *cells])
     return rows
 

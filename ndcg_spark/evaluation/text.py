@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from ndcg_spark.engine.text import json_text, number, plain, text_table
+from ndcg_spark.engine.text import best_marked, json_text, number, plain, text_table
 from ndcg_spark.evaluation.job import Evaluation
 from ndcg_spark.measures import Measure, RelString, RunId
 
@@ -34,10 +34,12 @@ def _print_tables(found: Evaluation, per_query: bool, quiet: bool, out: TextIO) 
     }
     names = [str(m) for m in found.measures if m.aggregation != "none"]
     whole = {str(m) for m in found.measures if m.aggregation == "sum"}
-    rows = [["measure", *runs]]
+    rows = [["measure", *(f"{run} " for run in runs)]]
     for segment in dict.fromkeys(row["segment"] for row in found.aggregate):
         for name in names:
-            cells = [number(value.get((run, name, segment)), name in whole) for run in runs]
+            means = [value.get((run, name, segment)) for run in runs]
+            cells = [number(mean, name in whole) for mean in means]
+            cells = [f"{cell} " for cell in cells] if name in whole else best_marked(means, cells)
             rows.append([name if segment == "all" else f"{name} ({segment})", *cells])
     if per_query:
         _print_queries(found, whole, out)

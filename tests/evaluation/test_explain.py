@@ -105,9 +105,9 @@ def test_the_terminal(explain):
     assert lines[0] == "nDCG@3 against old: 3 lists of 4 dropped; 2 shown"
     assert lines[1] == "All is lost where a run lacks the query: new lacks q3"
     words = [" ".join(line.split()) for line in lines]
-    head = "query run value old drop best lost relevant missing too low unjudged@3"
+    head = "query run value old drop relevant missing too low unjudged@3"
     assert words[3] == head
-    assert words[5] == "q2 new 0.0000 1.0000 1.0000 1.0000 1.0000 1 0 1 3"
+    assert words[5] == "q2 new 0.0000 1.0000 1.0000 1 0 1 3"
     assert "q2, run new: nDCG@3 0.0000 of 1.0000" in lines
     assert words[-1] == "a 6 3 0.0000 1.0000 1 1"
     code, out, err = explain("-m", "RR", "--show", 0)
