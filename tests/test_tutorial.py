@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from ndcg_spark import sample
+
+SAMPLE = Path(sample.__file__).parent
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", (DOCS / "tutorial.md").read_text(), re.DOTALL)
 
@@ -34,6 +37,26 @@ def test_every_block(spark, run_cli, tmp_path, monkeypatch):
             assert without_sizes(out.replace(str(tmp_path), "$PWD")) == without_sizes(shown)
             ran += 1
     assert ran == 4
+
+
+def test_the_workflow_and_the_night(spark, run_cli, tmp_path, monkeypatch):
+    """What docs/automation.md has GitHub and a scheduler run does run."""
+    yaml = pytest.importorskip("yaml")
+    page = (DOCS / "automation.md").read_text()
+    workflow = yaml.safe_load(re.search(r"```yaml\n(.*?)```", page, re.DOTALL)[1])
+    steps = workflow["jobs"]["evaluate"]["steps"]
+    assert all(("run" in step) != ("uses" in step) for step in steps)
+    lines = [step["run"] for step in steps if "run" in step]
+    lines += re.search(r"```sh\n(.*?)```", page, re.DOTALL)[1].splitlines()
+    for path in SAMPLE.glob("*.parquet"):
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    ran = [shlex.split(line)[1:] for line in lines if line.startswith("ndcg-spark ")]
+    assert len(ran) == 6
+    for words in ran:
+        code, _, err = run_cli(*words)
+        assert code == 0, (words, err)
+    assert "rerank against bm25, nDCG@10: better" in (tmp_path / "summary.md").read_text()
 
 
 def pages(part):
