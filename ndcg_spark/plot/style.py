@@ -32,7 +32,14 @@ def drawing(width: float = 7.2, height: float = 3.4) -> Any:
         from matplotlib.figure import Figure
     except ImportError:
         raise UsageError("plots need matplotlib: pip install 'ndcg-spark[report]'") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
+
+    class Drawing(Figure):
+        """A figure that a notebook shows, also before anyone imported pyplot."""
+
+        def _repr_png_(self) -> bytes:
+            return written(self, "png")
+
+    figure = Drawing(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
