@@ -46,7 +46,7 @@ def stored(outputs: Sequence[str], partitions: Mapping[str, str]) -> Stored:
         if system.get_file_info(path).type != pafs.FileType.Directory:
             raise InputError("E101", f"tables: the directory {out!r} does not exist")
         known = 0
-        places = _places(out, partitions)
+        places = places_of(out, partitions)
         for table, locations in places.items():
             if table == PER_QUERY:
                 found.scores += locations
@@ -70,7 +70,7 @@ def stored(outputs: Sequence[str], partitions: Mapping[str, str]) -> Stored:
     return found
 
 
-def _places(out: str, partitions: Mapping[str, str]) -> dict[str, list[str]]:
+def places_of(out: str, partitions: Mapping[str, str]) -> dict[str, list[str]]:
     """Directories or files by table: as published, or as they lie there."""
     published = Output(out, partitions).snapshot()
     system, path = filesystem(out)

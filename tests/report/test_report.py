@@ -7,13 +7,16 @@ import html.parser
 import json
 import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pandas as pd
+import pyarrow.dataset as ds
 import pytest
 
 import ndcg_spark as nd
 from ndcg_spark.report.blocks import Cell, Picture, Table, number, probability, without_empty
 from ndcg_spark.report.evaluated import verdicts
+from ndcg_spark.report.stored import places_of as stored_places
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -194,3 +197,23 @@ def test_cells():
     table = Table("t", "T", ["a", "b"], [[Cell("x"), Cell("-")]])
     assert without_empty(table).columns == ["a"]
     assert Picture("p", "P", None, [{"a": "=1", "b": 1}, {"a": None}]).csv() == "a,b\n'=1,1\n,\n"
+
+
+def test_the_reference_of_tables_is_what_the_jobs_write(outputs):
+    """docs/tables.md has every column of every table, in its order, with its type."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "tables.md").read_text()
+    sections = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
+    written = {
+        table: place
+        for out in outputs.all
+        for table, places in stored_places(out, {}).items()
+        for place in places[:1]
+    }
+    for section in sections:
+        name = section.splitlines()[0]
+        rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \|", section, re.MULTILINE)
+        schema = ds.dataset(written[name], format="parquet").schema
+        assert [column for column, _ in rows] == schema.names, name
+        for column, kind in rows:
+            assert str(schema.field(column).type) in kind.split(" or "), (name, column)
+    assert len(sections) == 11
