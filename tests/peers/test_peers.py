@@ -81,6 +81,7 @@ def test_ir_measures(spark):
     assert {str(m): pytest.approx(v) for m, v in names["theirs"].items()} == ours
 
 
+@pytest.mark.filterwarnings("ignore:.*unsafe cast")  # numba's, while it compiles ranx
 def test_ranx(spark):
     ranx = pytest.importorskip("ranx")
     names = [name for name, *_ in cells("ranx")]
