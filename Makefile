@@ -82,6 +82,7 @@ $(VENV)/.demo: $(VENV)/.venv pyproject.toml
 
 $(VENV)/.dev: $(VENV)/.venv pyproject.toml dev.lock
 	$(BIN)/python -m pip install -q -c dev.lock -e '.[dev]'
+	$(BIN)/python -m pip install -q --no-deps recommenders==1.2.1 # its evaluation needs pandas and scikit-learn only
 	touch $@ $(VENV)/.demo
 
 $(VENV)/.bench: $(VENV)/.venv pyproject.toml dev.lock

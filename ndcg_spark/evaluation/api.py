@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack
 
 from pyspark.sql import DataFrame
@@ -14,6 +14,7 @@ from ndcg_spark.evaluation import checks
 from ndcg_spark.evaluation.beside import array_scores as array_scores
 from ndcg_spark.evaluation.beside import evaluate_arrays as evaluate_arrays
 from ndcg_spark.evaluation.beside import row_scores as row_scores
+from ndcg_spark.evaluation.columns import by_role
 from ndcg_spark.evaluation.contributions import contributions_of
 from ndcg_spark.evaluation.ideals import ideals_table, judged_and_ideals
 from ndcg_spark.evaluation.inputs import Inputs
@@ -45,6 +46,7 @@ def evaluate(
     dialect: str = "ndcg_spark",
     plan: PlanName = "kernel",
     ideals: Table | None = None,
+    columns: Mapping[str, str] | None = None,
     policies: Policies | None = None,
     **keywords: Unpack[PolicyKeywords],
 ) -> DataFrame:
@@ -58,6 +60,7 @@ def evaluate(
     plan: "kernel" scores whole queries in batches; "window" by window functions, for lists that no
         task can hold, and measures that are sums over documents (`contributions`)
     ideals: the table of `ideals` for the same judgements, for the plan "window"
+    columns: other names of columns, ``{"runs.query_id": "qid", "qrels.relevance": "label"}``
     policies, keywords: the options of `Policies`, such as ``queries="intersection"``
 
     A table is a DataFrame, a Parquet path, or anything with an Arrow stream (pandas, Polars,
@@ -76,6 +79,7 @@ def evaluate(
         dialect=dialect,
         plan=plan,
         ideals=ideals,
+        columns=columns,
         policies=policies,
         **keywords,
     )
@@ -83,7 +87,11 @@ def evaluate(
 
 
 def ranked(
-    run: Table, *, policies: Policies | None = None, **keywords: Unpack[PolicyKeywords]
+    run: Table,
+    *,
+    columns: Mapping[str, str] | None = None,
+    policies: Policies | None = None,
+    **keywords: Unpack[PolicyKeywords],
 ) -> DataFrame:
     """The run with every document's rank, lazily: run_id, query_id, rank, doc_id, score.
 
@@ -103,7 +111,7 @@ def ranked(
             "docid_asc, and judged_only false"
         )
     spark = session_of(run)
-    rows = ranked_lists(Inputs.of(spark, [run], None, options).runs, options)
+    rows = ranked_lists(Inputs.of(spark, [run], None, options, by_role(columns)).runs, options)
     if options.depth is not None:
         rows = rows.where(F.col("rank") <= options.depth)
     score = [] if options.order_by == "rank" else [F.col("key").alias("score")]
@@ -116,6 +124,7 @@ def ideals(
     *,
     global_gains: Any = None,
     dialect: str = "ndcg_spark",
+    columns: Mapping[str, str] | None = None,
     policies: Policies | None = None,
     **keywords: Unpack[PolicyKeywords],
 ) -> DataFrame:
@@ -134,7 +143,7 @@ def ideals(
     """
     options = from_keywords(Policies, policies, keywords)
     shares = Shares.of(_resolved(measures, dialect, options, global_gains), options)
-    inputs = Inputs.of(session_of(qrels), [], qrels, options)
+    inputs = Inputs.of(session_of(qrels), [], qrels, options, by_role(columns))
     _, queries, _ = judged_and_ideals(inputs.qrels, shares)
     return ideals_table(queries, shares)
 
@@ -147,6 +156,7 @@ def contributions(
     ideals: Table | None = None,
     global_gains: Any = None,
     dialect: str = "ndcg_spark",
+    columns: Mapping[str, str] | None = None,
     policies: Policies | None = None,
     **keywords: Unpack[PolicyKeywords],
 ) -> DataFrame:
@@ -176,7 +186,7 @@ def contributions(
     options = from_keywords(Policies, policies, keywords)
     shares = Shares.of(_resolved(measures, dialect, options, global_gains), options)
     kept = _kept(ideals, run, qrels)
-    return contributions_of(_inputs(run, qrels, options), shares, kept)
+    return contributions_of(_inputs(run, qrels, options, columns), shares, kept)
 
 
 class Evaluator:
@@ -191,10 +201,12 @@ class Evaluator:
         dialect: str = "ndcg_spark",
         plan: PlanName = "kernel",
         ideals: Table | None = None,
+        columns: Mapping[str, str] | None = None,
         policies: Policies | None = None,
         **keywords: Unpack[PolicyKeywords],
     ) -> None:
         self._qrels, self._plan, self._ideals = qrels, plan_name(plan), ideals
+        self._columns = columns
         if ideals is not None and plan != "window":
             raise UsageError("ideals are read by plan='window'; the plan 'kernel' makes its own")
         self._policies = from_keywords(Policies, policies, keywords)
@@ -202,7 +214,7 @@ class Evaluator:
 
     def evaluate(self, runs: Table) -> DataFrame:
         """The runs' per-query scores, as `evaluate` gives them."""
-        inputs = _inputs(runs, self._qrels, self._policies)
+        inputs = _inputs(runs, self._qrels, self._policies, self._columns)
         kept = _kept(self._ideals, runs, self._qrels)
         return long(lists_scored(inputs, self._measures, self._plan, kept), self._measures)
 
@@ -212,6 +224,7 @@ def check(
     qrels: Table,
     measures: Measures = "nDCG",
     *,
+    columns: Mapping[str, str] | None = None,
     policies: Policies | None = None,
     **keywords: Unpack[PolicyKeywords],
 ) -> DataFrame:
@@ -225,7 +238,7 @@ def check(
     """
     options = from_keywords(Policies, policies, keywords)
     wanted: list[Measure] = resolve(parse_measures(measures), options.rel)
-    inputs = _inputs(runs, qrels, options)
+    inputs = _inputs(runs, qrels, options, columns)
     found = checks.problems(inputs.runs, inputs.qrels, wanted, options)
     rows = [(one.code, str(one), one.count, list(one.examples)) for one in found]
     return inputs.spark.createDataFrame(rows, PROBLEMS)
@@ -277,5 +290,7 @@ def _kept(ideals: Table | None, *others: Table) -> DataFrame | None:
     return conform(table_of("ideals", ideals, session_of(*others, ideals)), IDEALS)
 
 
-def _inputs(runs: Table, qrels: Table, policies: Policies) -> Inputs:
-    return Inputs.of(session_of(runs, qrels), [runs], qrels, policies)
+def _inputs(
+    runs: Table, qrels: Table, policies: Policies, columns: Mapping[str, str] | None
+) -> Inputs:
+    return Inputs.of(session_of(runs, qrels), [runs], qrels, policies, by_role(columns))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ndcg_spark.engine.options import Job, ReadingJob, pairs
-from ndcg_spark.errors import UsageError, nearest
+from ndcg_spark.evaluation.columns import by_role
 from ndcg_spark.measures.fields import option
 from ndcg_spark.measures.policies import Policies
 
@@ -36,16 +36,7 @@ class ScoringJob(Policies, ReadingJob):
     @property
     def column_names(self) -> dict[str, dict[str, str]]:
         """``{"qrels": {"query_id": "qid"}, "runs": {…}}``."""
-        found: dict[str, dict[str, str]] = {"qrels": {}, "runs": {}, "weights": {}}
-        for key, name in pairs("columns", self.columns).items():
-            role, dot, column = key.partition(".")
-            if not dot or role not in found:
-                raise UsageError(
-                    f"bad --columns {key}={name}{nearest(role, found)}; write "
-                    "qrels.query_id=NAME or runs.score=NAME"
-                )
-            found[role][column] = name
-        return found
+        return by_role(pairs("columns", self.columns))
 
     @property
     def policies(self) -> Policies:

@@ -81,6 +81,38 @@ def test_ir_measures(spark):
     assert {str(m): pytest.approx(v) for m, v in names["theirs"].items()} == ours
 
 
+def test_pyterrier(spark, monkeypatch):
+    """Experiment's own values, then those that it has from here: another provider left no trace."""
+    ir_measures = pytest.importorskip("ir_measures")
+    pyterrier = pytest.importorskip("pyterrier")
+    asked = [*ir_measures.DefaultPipeline.providers]
+    monkeypatch.setattr(ir_measures.DefaultPipeline, "providers", asked)
+    names = run_blocks("PyTerrier")
+    assert asked[0].NAME == "ndcg_spark"
+    from_here = names["experiment"].iloc[0]
+    del asked[0]
+    own = pyterrier.Experiment(
+        [names["results"]], names["topics"], names["judged"],
+        [names["nDCG"] @ 3, names["AP"], names["RR"]], names=["mine"],
+    ).iloc[0]  # fmt: skip
+    check("PyTerrier", own, names["found"])
+    assert from_here.drop("name").to_dict() == pytest.approx(own.drop("name").to_dict(), abs=1e-15)
+
+
+def test_recommenders(spark):
+    judge = pytest.importorskip("recommenders.evaluation.python_evaluation")
+    names = run_blocks("recommenders")
+    positive = names["ratings"][names["ratings"].rating > 0]
+    theirs = {
+        call: eval(
+            call.replace("(", "(positive, predictions, "),
+            {**vars(judge), "positive": positive, "predictions": names["predictions"]},
+        )
+        for call, *_ in cells("recommenders")
+    }
+    check("recommenders", theirs, names["found"])
+
+
 @pytest.mark.filterwarnings("ignore:.*unsafe cast")  # numba's, while it compiles ranx
 def test_ranx(spark):
     ranx = pytest.importorskip("ranx")
