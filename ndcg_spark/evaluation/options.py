@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ndcg_spark.engine.options import Job, ReadingJob, pairs
+from ndcg_spark.errors import UsageError
 from ndcg_spark.evaluation.columns import by_role
 from ndcg_spark.measures.fields import option
 from ndcg_spark.measures.policies import Policies

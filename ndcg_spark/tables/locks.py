@@ -68,17 +68,32 @@ class Lock:
 
     def _created(self) -> bool:
         if self._store.local:
-            try:
-                with open(self._store.path(self._name), "x") as file:
-                    file.write(self._text())
-            except FileExistsError:
-                return False
-            return True
+            return self._created_here()
         if self._store.exists(self._name):
             return False
         self._store.write(self._name, self._text().encode(), self._owner)
         time.sleep(SETTLE_SECONDS)  # object stores have no exclusive create: the last one stays
         return (self._read() or {}).get("owner") == self._owner
+
+    def _created_here(self) -> bool:
+        """By a link to a file that is whole: a kill at any moment leaves no lock without owner."""
+        whole, lock = (self._store.path(n) for n in (f"{self._name}.{self._owner}", self._name))
+        try:
+            with open(whole, "w") as file:
+                file.write(self._text())
+            try:
+                os.link(whole, lock)
+            except (FileExistsError, FileNotFoundError):  # another's; or one cleaned up ours
+                return False
+            except OSError:  # a file system without hard links
+                with open(lock, "x") as file:
+                    file.write(self._text())
+            return True
+        except FileExistsError:
+            return False
+        finally:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(whole)
 
     def _set_aside(self, dead: dict[str, Any] | None) -> None:
         """Take a dead owner's lock away; put it back if it was another's by then."""

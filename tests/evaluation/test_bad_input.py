@@ -301,3 +301,29 @@ def test_unknown_command(run_cli):
     assert code == 2
     assert "did you mean 'evaluate'" in err
     assert run_cli()[0] == 2
+
+
+def test_columns_in_python(spark):
+    """Other names, as --columns has them, in every function that reads runs or qrels."""
+    run = pa.table({"qid": ["q"], "docno": ["d"], "s": [1.0]})
+    qrels = pa.table({"qid": ["q"], "docno": ["d"], "label": [1]})
+    runs_names = {"runs.query_id": "qid", "runs.doc_id": "docno", "runs.score": "s"}
+    names = {
+        **runs_names,
+        "qrels.query_id": "qid", "qrels.doc_id": "docno", "qrels.relevance": "label",
+    }  # fmt: skip
+    values = [
+        nd.evaluate(run, qrels, "RR", columns=names).collect()[0]["value"],
+        nd.Evaluator(qrels, "RR", columns=names).evaluate(run).collect()[0]["value"],
+        nd.ranked(run, columns=runs_names).collect()[0]["rank"],
+        nd.ideals(qrels, "nDCG", columns=names).collect()[0]["idcg"],
+        nd.contributions(run, qrels, "nDCG", columns=names).collect()[0]["contribution"],
+    ]
+    assert values == [1] * 5
+    assert nd.check(run, qrels, columns=names).count() == 0
+    for bad, hint in (
+        ({"runz.score": "s"}, "did you mean 'runs'"),
+        ({"s": "score"}, "bad columns"),
+    ):
+        with pytest.raises(nd.UsageError, match=hint):
+            nd.evaluate(run, qrels, "RR", columns=bad)

@@ -379,6 +379,28 @@ for line in sys.stdin:  # the sign to begin
 """
 
 
+@pytest.mark.parametrize("moment", ["lock.Lock._text", "os.link", "os.unlink"])
+def test_killed_while_it_takes_the_lock(tmp_path, moment):
+    """A lock has its owner's name from its first moment, so the next run need not wait."""
+    whole = TAKE.replace("for line", f"lock = sys.modules['ndcg_spark.tables.locks']\n"
+                         f"import os\n{moment} = lambda *_: os._exit(9)\nfor line")  # fmt: skip
+    taker = [sys.executable, "-c", whole, str(tmp_path), "1" * 32]
+    assert subprocess.run(taker, input="7\n", text=True, check=False).returncode == 9
+    place = store.Store(*filesystem(str(tmp_path)))
+    locks.Lock(place, "7", "2" * 32).take("out")
+    assert json.loads((tmp_path / "7").read_text())["owner"] == "2" * 32
+
+
+def test_no_hard_links(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    publish(tmp_path, "x")
+    assert found(tmp_path) == {"x"}
+    assert leftovers(tmp_path) == set()
+
+
 def test_one_of_many_takes_over_a_dead_lock(tmp_path):
     """Six processes find a dead owner's lock at once, fifty times: each has one heir."""
     racers = [
