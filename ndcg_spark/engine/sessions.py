@@ -19,6 +19,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ndcg_spark.ending import temporary
+from ndcg_spark.engine.notebook import show_tables
 from ndcg_spark.errors import InputError, UsageError
 
 # what ndcg_spark relies on, wherever it runs; --conf wins
@@ -83,13 +84,15 @@ def active_session() -> SparkSession | None:
 
 def session() -> SparkSession:
     """The active session; else one of the embedded engine (of local Spark where that is not
-    installed), opened now and stopped when Python ends.
+    installed), opened now and stopped when Python ends. In a notebook DataFrames of a
+    session that it opens show their first 20 rows as a table.
     """
     found = active_session()
     if found is None:
         opened = open_engine()
         atexit.register(opened.stop)
         found = opened.spark
+        show_tables(found)
     return found
 
 
