@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -23,6 +24,6 @@ def show_tables(spark: SparkSession) -> None:
 
 def as_html(table: DataFrame) -> str:
     """The first rows as a table of HTML, escaped; it computes them."""
-    rows = table.limit(ROWS + 1).toPandas()
+    rows: Any = table.limit(ROWS + 1).toPandas()
     html: str = rows.head(ROWS).to_html(index=False, border=0, notebook=True)
     return html + (f"<p>the first {ROWS} rows</p>" if len(rows) > ROWS else "")
