@@ -59,6 +59,31 @@ def test_the_workflow_and_the_night(spark, run_cli, tmp_path, monkeypatch):
     assert "rerank against bm25, nDCG@10: better" in (tmp_path / "summary.md").read_text()
 
 
+def test_judging_by_clicks_and_looking_at_a_query(spark, run_cli, tmp_path, monkeypatch):
+    """docs/lookups.md, and what it says of the sample."""
+    for path in SAMPLE.glob("*.parquet"):
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    page = (DOCS / "lookups.md").read_text()
+    said = []
+    for language, text in re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL):
+        if language == "python":
+            exec(compile(text, "lookups.md", "exec"), names)
+            continue
+        for line in text.splitlines():
+            code, out, err = run_cli(*shlex.split(line)[1:])
+            assert code == 0, (line, err)
+            said.append(out)
+    assert len(said) == 6
+    assert re.search(r"Judged@5 +1\.0000 +1\.0000", said[1])
+    assert re.search(r"new − old .* 0\.[1-9]\d+", said[2])
+    delta, error = map(float, re.findall(r"^em +(-?[\d.]+) +([\d.]+)$", said[3], re.MULTILINE)[-1])
+    assert abs(delta) < 2 * error
+    assert "q069, run dense" in said[5]
+    assert {row["run_id"] for row in names["rows"].collect()} == {"bm25", "dense", "rerank"}
+
+
 def pages(part):
     if isinstance(part, str):
         return [part]
